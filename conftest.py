@@ -1,0 +1,1 @@
+"""Configuration of this project's own tests and example tasks; there is none to speak of."""

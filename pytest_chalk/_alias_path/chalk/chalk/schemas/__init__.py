@@ -1,0 +1,1 @@
+"""`chalk.schemas`: alias of `pytest_chalk.schemas`. Import from the modules."""

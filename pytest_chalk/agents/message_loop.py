@@ -1,0 +1,102 @@
+"""A model and its tools, turn by turn, until the student stops or a limit ends its work."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pytest_chalk.authoring.ports import ModelReply, ModelRequest
+from pytest_chalk.schemas.chat import Message
+from pytest_chalk.schemas.record import LimitHit
+from pytest_chalk.schemas.transcript import (
+    TokenUsageEvent,
+    ToolCallCompletedEvent,
+    ToolCallStartedEvent,
+)
+
+if TYPE_CHECKING:
+    from pytest_chalk.authoring.ports import Model, StepWork
+    from pytest_chalk.authoring.step import Step
+    from pytest_chalk.schemas.chat import ToolCall
+    from pytest_chalk.schemas.run_config import RunConfig
+    from pytest_chalk.tools.registry import Toolbox
+
+
+class MessageLoop:
+    """Drives a model through the steps of one run. The turn limit counts over all of them."""
+
+    def __init__(self, model: Model, toolbox: Toolbox, config: RunConfig) -> None:
+        self.name = model.name
+        self.trusted = bool(getattr(model, "trusted", False))
+        self._model = model
+        self._toolbox = toolbox
+        self._config = config
+
+    def reason_to_skip(self, step: Step) -> str | None:  # noqa: ARG002 - a model tries any
+        """Return None: a model tries every step."""
+        return None
+
+    def work(self, work: StepWork) -> LimitHit | None:
+        """Take turns until the student stops calling tools; return the limit hit, if any."""
+        context_tokens = 0
+        while True:
+            hit = self._find_hit(work, context_tokens)
+            if hit is not None:
+                return hit
+            reply = self._take_turn(work)
+            context_tokens = reply.input_tokens
+            calls = reply.message.tool_calls or ()
+            if not calls or reply.finish_reason == "content_filter":
+                return None
+            for tool_call in calls[:-1]:
+                self._answer(work, tool_call)
+            self._answer(work, calls[-1], context_tokens=context_tokens)
+
+    def _find_hit(self, work: StepWork, context_tokens: int) -> LimitHit | None:
+        turns, limit = work.conversation.assistant_turns, self._config.turn_limit
+        if limit is not None and turns >= limit:
+            return LimitHit(limit="turns", value=limit, used=turns, unit="turns")
+        window = self._config.resolve_step_context_window_limit(work.index)
+        if window is not None and context_tokens >= window:
+            return LimitHit(limit="context", value=window, used=context_tokens, unit="tokens")
+        return work.clock.find_hit()
+
+    def _take_turn(self, work: StepWork) -> ModelReply:
+        conversation = work.conversation
+        reply = self._model.reply(
+            ModelRequest(conversation.messages, self._toolbox.schemas, work.clock.seconds_left())
+        )
+        conversation.add(reply.message, finish_reason=reply.finish_reason)
+        if reply.input_tokens or reply.output_tokens:
+            conversation.emit(
+                TokenUsageEvent(input_tokens=reply.input_tokens, output_tokens=reply.output_tokens)
+            )
+        return reply
+
+    def _answer(
+        self, work: StepWork, tool_call: ToolCall, *, context_tokens: int | None = None
+    ) -> None:
+        """Carry out one call; the last one of a turn also tells what is left."""
+        conversation = work.conversation
+        conversation.emit(ToolCallStartedEvent(tool_call=tool_call))
+        answer = self._toolbox.answer(tool_call, time_limit_s=work.clock.seconds_left())
+        conversation.emit(
+            ToolCallCompletedEvent(
+                tool_call_id=tool_call.id,
+                text=answer.text,
+                is_error=answer.is_error,
+                details=dict(answer.details),
+            )
+        )
+        counters = [] if context_tokens is None else self._counters(work, context_tokens)
+        content = "\n\n".join(text for text in (answer.text, *counters) if text)
+        conversation.add(Message(role="tool", content=content, tool_call_id=tool_call.id))
+
+    def _counters(self, work: StepWork, context_tokens: int) -> list[str]:
+        notes = []
+        left_s = work.clock.seconds_left()
+        if left_s is not None and self._config.inject_time_remaining_counter:
+            notes.append(f"Time remaining: {int(left_s)} seconds")
+        window = self._config.resolve_step_context_window_limit(work.index)
+        if window is not None and self._config.inject_context_remaining_counter:
+            notes.append(f"Context remaining: {max(0, window - context_tokens)}")
+        return notes

@@ -1,0 +1,103 @@
+"""Every exception of the package, sorted by who can put it right.
+
+ChalkError
+├─ TaskDefinitionError            the author: a task, a judge, an option, a config
+│  ├─ RunOptionError              … what was typed on the command line or in a config file
+│  ├─ TaskImportError             … a task package that cannot be imported as what it is
+│  ├─ ScoringError                … a judge that returned no usable score
+│  └─ ScriptedModelError          … a scripted student that has no turn left
+├─ StudentMisbehaviorError        the student: the step scores 0 and the run goes on to clean-up
+│  ├─ UnreapableCohortError       … its processes could not be confirmed gone
+│  └─ ReclaimError                … its files could not be removed
+└─ MachineError                   the machine: sandbox, disk, network; never a score
+   ├─ BoxError                    … the student's box cannot be started or has died
+   └─ SlotError                   … no student UID and directory can be had
+
+A message says where, what was found, what was wanted and what to do. What user code raises is not
+in this tree: it is caught in one place and kept in the record with its stage.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from typing_extensions import override
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class ChalkError(Exception):
+    """Base of everything this package raises on purpose."""
+
+
+class TaskDefinitionError(ChalkError):
+    """The author of a task, judge or configuration can put it right."""
+
+    def __init__(self, where: str, problem: str, *, fix: str) -> None:
+        """Compose the message.
+
+        Args:
+            where: The task, class, file or option concerned.
+            problem: What was found there.
+            fix: What to do, as a sentence without its full stop.
+        """
+        self.where, self.problem, self.fix = where, problem, fix
+        super().__init__(f"{where}: {problem}. {fix}.")
+
+    @override
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_rebuild, (type(self), self.args, dict(self.__dict__)))
+
+
+class RunOptionError(TaskDefinitionError):
+    """An option, environment variable, ini key or run config holds what cannot be used."""
+
+
+class TaskImportError(TaskDefinitionError):
+    """A task package cannot be imported, or resolves to another module of the same name."""
+
+
+class ScoringError(TaskDefinitionError):
+    """A judge returned something that is no scoring, or a score that is no finite number."""
+
+
+class ScriptedModelError(TaskDefinitionError):
+    """A scripted student was asked for more turns than it was given."""
+
+
+class StudentMisbehaviorError(ChalkError):
+    """The student did something dubious: the step scores 0, with this message in its metadata.
+
+    Raise it anywhere during scoring: in `pre_scoring_hook`, in the `judge` property or in a judge.
+    """
+
+
+class UnreapableCohortError(StudentMisbehaviorError):
+    """Processes of the student could not be confirmed gone within the deadline."""
+
+
+class ReclaimError(StudentMisbehaviorError):
+    """Files of the student could not all be removed."""
+
+
+class MachineError(ChalkError):
+    """The machine broke: sandbox, disk, network, provider. It never becomes a score."""
+
+
+class BoxError(MachineError):
+    """The student's box could not be started, or its supervisor died."""
+
+
+class SlotError(MachineError):
+    """No slot (student UID, reaper UID, directory) could be had on this machine."""
+
+
+def _rebuild(
+    kind: type[TaskDefinitionError], args: Iterable[object], state: dict[str, object]
+) -> TaskDefinitionError:
+    """Unpickle without composing the message twice (errors cross process borders)."""
+    error = kind.__new__(kind, *args)
+    error.args = tuple(args)
+    error.__dict__.update(state)
+    return error

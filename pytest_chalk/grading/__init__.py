@@ -1,0 +1,1 @@
+"""What judges and scorers share: pure functions over text and numbers."""

@@ -1,0 +1,86 @@
+"""The result a scoring script writes: one JSON object with `score` and `metadata`."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from typing import Any
+
+MAX_SCORE_FILE_BYTES = 1_048_576
+"""Of a result file. A score and a page of reasons is under 10 KB; more is a dump, or an attack on
+whoever parses it."""
+
+
+class ScoreFileError(ValueError):
+    """The text is no result; the message says what is wrong with it."""
+
+
+@dataclass(frozen=True)
+class ScriptResult:
+    """What the script said: a finite score, and metadata as it wrote it."""
+
+    score: float
+    metadata: dict[str, Any]
+
+
+def parse_score_file(content: bytes) -> ScriptResult:
+    """Return the result in `content`.
+
+    Raises:
+        ScoreFileError: It is too long, no JSON object, lacks a key, or the score is no finite
+            number (NaN, Infinity, booleans and strings are none).
+    """
+    if len(content) > MAX_SCORE_FILE_BYTES:
+        raise ScoreFileError(_wrong(f"is longer than {MAX_SCORE_FILE_BYTES:,} bytes"))
+    try:
+        found = json.loads(
+            content.decode("utf-8"),
+            parse_constant=_refuse_constant,
+            object_pairs_hook=_refuse_duplicates,
+        )
+    except RecursionError:
+        raise ScoreFileError(_wrong("is nested too deeply")) from None
+    except ScoreFileError:
+        raise
+    except ValueError as error:
+        raise ScoreFileError(_wrong(f"is not valid JSON: {error}")) from None
+    return _result(found)
+
+
+def _result(found: object) -> ScriptResult:
+    if not isinstance(found, dict):
+        raise ScoreFileError(_wrong(f"is a {type(found).__name__}"))
+    missing = [key for key in ("score", "metadata") if key not in found]
+    if missing:
+        raise ScoreFileError(_wrong(f"lacks {' and '.join(map(repr, missing))}"))
+    score, metadata = found["score"], found["metadata"]
+    if isinstance(score, bool) or not isinstance(score, (int, float)):
+        raise ScoreFileError(_wrong(f"has the score {score!r}, which is no number"))
+    if not isinstance(metadata, dict):
+        raise ScoreFileError(_wrong(f"has {type(metadata).__name__} for metadata, not an object"))
+    try:
+        number = float(score)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise ScoreFileError(_wrong("has a score that is not finite"))
+    return ScriptResult(number, metadata)
+
+
+def _wrong(what: str) -> str:
+    return (
+        f'the result file {what}; wanted {{"score": <finite number>, "metadata": {{...}}}} '
+        "written by the scoring script to the path of its last argument"
+    )
+
+
+def _refuse_constant(name: str) -> float:
+    raise ScoreFileError(_wrong(f"holds {name}, which is no JSON"))
+
+
+def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ScoreFileError(_wrong("has a key twice"))
+    return found

@@ -1,0 +1,7 @@
+"""Judges that come with the package. Combine them with `&` and `|`; write your own on `Judge`."""
+
+from pytest_chalk.authoring.judge import Judge
+from pytest_chalk.judges.executable import ExecutableJudge
+from pytest_chalk.judges.simple import AlwaysPassJudge, RegexJudge
+
+__all__ = ["AlwaysPassJudge", "ExecutableJudge", "Judge", "RegexJudge"]

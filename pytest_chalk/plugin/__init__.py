@@ -1,0 +1,98 @@
+"""The pytest plugin. This module is loaded in every pytest run, so it imports next to nothing.
+
+Only projects with task packages get the rest: see `activation`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_chalk.plugin.fixtures import (
+    chalk_epoch,
+    chalk_model,
+    chalk_run,
+    chalk_run_config,
+    chalk_student,
+    chalk_submissions,
+)
+from pytest_chalk.plugin.options import SPECS, add_options, any_given
+
+if TYPE_CHECKING:
+    from pytest_chalk.discovery.settings import DiscoverySettings
+
+__all__ = [
+    "chalk_epoch",
+    "chalk_model",
+    "chalk_run",
+    "chalk_run_config",
+    "chalk_student",
+    "chalk_submissions",
+]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Declare the options."""
+    add_options(parser)
+
+
+def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
+    """Declare the hooks."""
+    from pytest_chalk.plugin import hookspecs
+
+    pluginmanager.add_hookspecs(hookspecs)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    """Make the import names of task code work before the first conftest may use them."""
+    settings = discovery_settings(early_config)
+    from pytest_chalk.discovery.alias_path import install_aliases
+
+    install_aliases(settings.aliases)
+    if _has_tasks(settings):
+        from pytest_chalk.discovery.module_names import install_finder
+
+        install_finder(settings)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Switch on where there are task packages; refuse options that cannot be used."""
+    config.addinivalue_line("markers", "chalk(...): options of an agent task (pytest-chalk)")
+    if not _has_tasks(discovery_settings(config)) and not any_given(config):
+        return
+    if sys.platform == "win32":
+        raise pytest.UsageError("pytest-chalk: tasks need Linux or macOS")
+    from pytest_chalk.plugin.activation import activate
+
+    activate(config)
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    """Say who is to run, how often, in what isolation, and where names come from."""
+    if not config.pluginmanager.has_plugin("chalk-controller"):
+        return []
+    from pytest_chalk.plugin.header import render_header
+
+    return render_header(config)
+
+
+def discovery_settings(config: pytest.Config) -> DiscoverySettings:
+    """Return where the project's tasks are."""
+    from pytest_chalk.discovery.settings import make_settings
+    from pytest_chalk.errors import RunOptionError
+
+    ini = {spec.ini: config.getini(spec.ini) for spec in SPECS if spec.ini_only}
+    try:
+        return make_settings(config.rootpath, ini, os.environ)
+    except RunOptionError as error:
+        raise pytest.UsageError(str(error)) from None
+
+
+def _has_tasks(settings: DiscoverySettings) -> bool:
+    from pytest_chalk.discovery.packages import has_task_packages
+
+    return has_task_packages(settings)

@@ -1,0 +1,91 @@
+"""Switches the plugin on: in projects that have task packages, and where a test asks for it."""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import TYPE_CHECKING, NoReturn
+
+import pytest
+
+from pytest_chalk.discovery.classes import TaskRegistry
+from pytest_chalk.discovery.packages import find_task_packages
+from pytest_chalk.errors import RunOptionError
+from pytest_chalk.plugin.settings import read_settings
+from pytest_chalk.plugin.state import STATE, ChalkState, is_worker, session_directory
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pytest_chalk.discovery.settings import DiscoverySettings
+
+
+def activate(config: pytest.Config) -> ChalkState:
+    """Return the session's state, made at the first call: options read, hooks registered.
+
+    Raises:
+        pytest.UsageError: An option cannot be used, or a model is unknown.
+    """
+    found = config.stash.get(STATE, None)
+    if found is not None:
+        return found
+    from pytest_chalk.plugin import discovery_settings
+
+    try:
+        settings = read_settings(config)
+        discovery = discovery_settings(config)
+        state = ChalkState(
+            config=config,
+            settings=settings,
+            discovery=discovery,
+            registry=TaskRegistry(discovery),
+            directory=session_directory(config, settings),
+        )
+        config.stash[STATE] = state
+        for name in settings.models if not is_worker(config) else ():
+            state.student(name)
+    except RunOptionError as error:
+        raise pytest.UsageError(str(error)) from None
+    _register(config, state)
+    return state
+
+
+def _register(config: pytest.Config, state: ChalkState) -> None:
+    from pytest_chalk.plugin.collect import Collection
+    from pytest_chalk.plugin.controller import Controller
+    from pytest_chalk.plugin.matrix import Matrix
+    from pytest_chalk.plugin.report_data import ReportWriter
+
+    register = config.pluginmanager.register
+    register(Collection(config), "chalk-collection")
+    register(Matrix(config), "chalk-matrix")
+    register(ReportWriter(), "chalk-report-writer")
+    if not is_worker(config):
+        register(Controller(config, task_nodeids(state.discovery)), "chalk-controller")
+    _end_on_sigterm()
+
+
+def task_nodeids(discovery: DiscoverySettings) -> Callable[[str], bool]:
+    """Return a test for node ids of task items: the controller of xdist has no items."""
+    files = set()
+    for package in find_task_packages(discovery):
+        relative = os.path.relpath(package.path, discovery.root).replace(os.sep, "/")
+        files.add(f"{relative}/__init__.py")
+    return lambda nodeid: nodeid.partition("::")[0] in files
+
+
+def _end_on_sigterm() -> None:
+    """Make SIGTERM end the session like Ctrl-C: reports written, students gone.
+
+    Only where nobody else handles it, and only in a main thread.
+    """
+
+    def interrupt(signum: int, frame: object) -> NoReturn:
+        del signum, frame
+        raise KeyboardInterrupt
+
+    try:
+        if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+            signal.signal(signal.SIGTERM, interrupt)
+    except ValueError:  # not the main thread: an embedded pytest leaves signals to its host
+        return

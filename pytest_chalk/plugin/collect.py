@@ -1,0 +1,151 @@
+"""Collection: task packages become directories of the tree, their tasks become items."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from typing_extensions import override
+
+from pytest_chalk.discovery.classes import describe_task, task_classes
+from pytest_chalk.discovery.packages import TaskPackage, find_task_packages, import_task_package
+from pytest_chalk.errors import TaskDefinitionError
+from pytest_chalk.plugin.items import IS_RUNNER, TaskItem, make_runner
+from pytest_chalk.plugin.state import STATE
+from pytest_chalk.sandbox import acquire_slot
+from pytest_chalk.tools.registry import check_tool_names
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+    from types import ModuleType
+
+    from pytest_chalk.authoring.task import Task
+
+_NEVER_TESTS = frozenset({"__init__.py", "__pycache__"})
+
+
+class TaskPackageDirectory(pytest.Directory):
+    """A task package: its tasks first, then whatever pytest finds beside them.
+
+    Not a `pytest.Package`: that one would import `__init__.py` a second time, under another name.
+    """
+
+    package: TaskPackage
+
+    @classmethod
+    def for_package(cls, parent: pytest.Collector, package: TaskPackage) -> TaskPackageDirectory:
+        """Return the node for a task package."""
+        node: TaskPackageDirectory = cls.from_parent(parent, path=package.path)
+        node.package = package
+        return node
+
+    @override
+    def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
+        """Yield the module with the tasks, then other files and directories."""
+        yield TaskModule.for_package(self, self.package)
+        with os.scandir(self.path) as entries:
+            beside = sorted((entry.name, entry.is_dir()) for entry in entries)
+        for name, is_dir in beside:
+            if name not in _NEVER_TESTS:
+                yield from self._collect_beside(self.path / name, is_dir=is_dir)
+
+    def _collect_beside(self, path: Path, *, is_dir: bool) -> Iterable[pytest.Collector]:
+        given = self.session.isinitpath(path, with_parents=is_dir)
+        if not given and self.ihook.pytest_ignore_collect(collection_path=path, config=self.config):
+            return ()
+        if not is_dir:
+            found: Iterable[pytest.Collector] = self.ihook.pytest_collect_file(
+                file_path=path, parent=self
+            )
+            return found
+        directory = self.ihook.pytest_collect_directory(path=path, parent=self)
+        return () if directory is None else (directory,)
+
+
+class TaskModule(pytest.Module):
+    """The `__init__.py` of a task package, imported under its one canonical name."""
+
+    package: TaskPackage
+    task_names: dict[str, type[Task]]
+
+    @classmethod
+    def for_package(cls, parent: pytest.Collector, package: TaskPackage) -> TaskModule:
+        """Return the node for a package's `__init__.py`."""
+        node: TaskModule = cls.from_parent(parent, path=package.path / "__init__.py")
+        node.package = package
+        node.task_names = {}
+        return node
+
+    @override
+    def _getobj(self) -> ModuleType:
+        if not self.config.option.collectonly:
+            acquire_slot()  # task code reads the student's paths while it is imported
+        try:
+            return import_task_package(self.package)
+        except TaskDefinitionError as error:
+            raise self.CollectError(str(error)) from None
+
+    @override
+    def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
+        """Yield an item per task, model and epoch.
+
+        Raises:
+            CollectError: A task of the package cannot be used; nothing is left out silently.
+        """
+        state = self.config.stash[STATE]
+        try:
+            classes = task_classes(self.obj, self.package, state.registry)
+            for task_class in classes:
+                described = describe_task(task_class)
+                check_tool_names(f"task {task_class.id!r}", described.tools)
+        except TaskDefinitionError as error:
+            raise self.CollectError(str(error)) from None
+        self.task_names = _names_of(classes, self.obj)
+        return super().collect()
+
+
+def _names_of(classes: Iterable[type[Task]], module: ModuleType) -> dict[str, type[Task]]:
+    """Return each class under the first name the module has for it."""
+    wanted = list(classes)
+    names: dict[str, type[Task]] = {}
+    for name, value in vars(module).items():
+        if any(value is cls for cls in wanted) and not any(v is value for v in names.values()):
+            names[name] = value
+    return names
+
+
+class Collection:
+    """The hooks that collect tasks; registered only where a project has some."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        discovery = config.stash[STATE].discovery
+        self._packages: dict[Path, TaskPackage] = {
+            package.path: package for package in find_task_packages(discovery)
+        }
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collect_directory(
+        self, path: Path, parent: pytest.Collector
+    ) -> pytest.Collector | None:
+        """Take over the directories that are task packages."""
+        package = self._packages.get(path)
+        return None if package is None else TaskPackageDirectory.for_package(parent, package)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_pycollect_makeitem(
+        self, collector: pytest.Collector, name: str, obj: object
+    ) -> list[Any] | None:
+        """Turn task classes into items; nothing else in a task package is a test."""
+        if not isinstance(collector, TaskModule) or hasattr(obj, IS_RUNNER):
+            return None
+        task_class = collector.task_names.get(name)
+        if task_class is None:
+            return []
+        runner = make_runner(task_class, name)
+        # pytest itself makes the functions: fixtures, marks and parametrize work as for any test.
+        functions = collector.ihook.pytest_pycollect_makeitem(
+            collector=collector, name=name, obj=runner
+        )
+        return [TaskItem.from_function(function, runner, task_class) for function in functions]

@@ -1,0 +1,103 @@
+"""Fixtures of task items. A conftest overrides any of them for its directory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from pytest_chalk.authoring.task import Task
+    from pytest_chalk.runner.students import Student
+    from pytest_chalk.sandbox import Box
+    from pytest_chalk.schemas.record import RunRecord
+    from pytest_chalk.schemas.run_config import RunConfig
+
+
+@dataclass(frozen=True)
+class StudentSeat:
+    """Where the student of this process sits.
+
+    Attributes:
+        slot: Number of the slot, unique on this host while the process lives.
+        uid: The UID of the student's processes and files.
+        workdir: Its working directory, empty when a run begins.
+        box: Launches and kills its processes.
+    """
+
+    slot: int
+    uid: int
+    workdir: Path
+    box: Box
+
+
+@dataclass(frozen=True)
+class Submissions:
+    """How a run's submissions are kept.
+
+    Attributes:
+        directory: Where saved submissions go.
+        save_submission_kwargs: Limits for `save_submission`, for example `max_total_bytes`.
+    """
+
+    directory: Path
+    save_submission_kwargs: Mapping[str, Any] = field(default_factory=dict)
+
+
+@pytest.fixture
+def chalk_model(request: pytest.FixtureRequest) -> Student:
+    """The student: `oracle`, `noop` or a model. Override it to script one."""
+    from pytest_chalk.plugin.state import STATE
+
+    return request.config.stash[STATE].student(getattr(request, "param", "oracle"))
+
+
+@pytest.fixture
+def chalk_epoch(request: pytest.FixtureRequest) -> int:
+    """Which repetition of the task this is, from 1."""
+    return int(getattr(request, "param", 1))
+
+
+@pytest.fixture
+def chalk_run_config(
+    request: pytest.FixtureRequest, chalk_model: Student, chalk_epoch: int
+) -> RunConfig:
+    """The run config of this run: options and config file, with run id, task id and model."""
+    from pytest_chalk.plugin.running import run_config_for
+
+    return run_config_for(request.node, chalk_model, chalk_epoch)
+
+
+@pytest.fixture
+def chalk_student() -> StudentSeat:
+    """The student's slot, UID and workdir in this process."""
+    from pytest_chalk.plugin.running import student_seat
+
+    return student_seat()
+
+
+@pytest.fixture
+def chalk_submissions(request: pytest.FixtureRequest, chalk_run_config: RunConfig) -> Submissions:
+    """Where this run's submissions are saved, and under which limits."""
+    from pytest_chalk.plugin.state import STATE
+
+    directory = request.config.stash[STATE].directory.run_directory(chalk_run_config.run_id)
+    return Submissions(directory / "submissions")
+
+
+@pytest.fixture
+def chalk_run(request: pytest.FixtureRequest) -> Callable[..., RunRecord]:
+    """Runs a task inside a test: `chalk_run(FindPython, model=ScriptedModel([...]))`.
+
+    Takes what `pytest_chalk.run_task` takes and returns its `RunRecord`.
+    """
+    from pytest_chalk.plugin.running import run_within_test
+
+    def run(task_class: type[Task], **options: Any) -> RunRecord:  # noqa: ANN401 - run_task has them
+        return run_within_test(request, task_class, options)
+
+    return run

@@ -1,0 +1,46 @@
+"""The lines of pytest's header."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pytest_chalk.discovery.alias_path import report_aliases
+from pytest_chalk.plugin.state import STATE, is_distributing
+
+if TYPE_CHECKING:
+    import pytest
+
+
+def render_header(config: pytest.Config) -> list[str]:
+    """Return the header's lines, warnings last."""
+    state = config.stash[STATE]
+    settings = state.settings
+    parts = [
+        f"chalk: models={','.join(settings.models)}",
+        f"epochs={settings.epochs}",
+        f"isolation={_isolation()}",
+        f"session={state.directory.session_id}",
+    ]
+    lines = [" ".join(parts), f"chalk names: {report_aliases().text}"]
+    if _kills_the_session(config):
+        lines.append(
+            "chalk: WARNING timeout_method=thread ends the whole session without a report when a "
+            "task runs into its time-out; use timeout_method=signal, or xdist (-n)"
+        )
+    return lines
+
+
+def _isolation() -> str:
+    from pytest_chalk.sandbox import peek_slot
+
+    if peek_slot().separates_uids:
+        return "uid (own UID; not enforced: network, other users' readable files)"
+    return "none (same UID: scripted students only)"
+
+
+def _kills_the_session(config: pytest.Config) -> bool:
+    if is_distributing(config) or not config.pluginmanager.has_plugin("timeout"):
+        return False
+    method = config.getoption("timeout_method", None) or config.getini("timeout_method")
+    limit = config.getoption("timeout", None) or config.getini("timeout")
+    return method == "thread" and bool(limit or method)

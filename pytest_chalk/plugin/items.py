@@ -1,0 +1,139 @@
+"""A task as a pytest item: a `pytest.Function`, so that whatever works on tests works on tasks."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from typing_extensions import override
+
+from pytest_chalk.plugin.verdicts import Verdict
+from pytest_chalk.runner.hook_parameters import hook_parameters
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable
+
+    from _pytest._code.code import TerminalRepr
+
+    from pytest_chalk.authoring.task import Task
+
+IS_RUNNER = "__chalk_runner__"
+FIXTURES = (
+    "request",
+    "subtests",
+    "chalk_model",
+    "chalk_epoch",
+    "chalk_run_config",
+    "chalk_student",
+    "chalk_submissions",
+)
+"""What every task item asks for; a conftest may override any of ours for its directory."""
+
+
+def make_runner(task_class: type[Task], name: str) -> Callable[..., None]:
+    """Return the test function of a task: it takes our fixtures and those `pre_hook` names."""
+    hook_names = hook_parameters(task_class)
+
+    def run(**fixtures: Any) -> None:  # noqa: ANN401 - whatever the fixtures are
+        __tracebackhide__ = True
+        from pytest_chalk.plugin.running import run_item
+
+        run_item(fixtures, {name: fixtures[name] for name in hook_names})
+
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    names = dict.fromkeys((*FIXTURES, *hook_names))
+    attributes = {
+        "__signature__": inspect.Signature([inspect.Parameter(n, keyword) for n in names]),
+        "__name__": name,
+        "__qualname__": name,
+        "__module__": task_class.__module__,
+        "__doc__": task_class.__doc__,
+        "__test__": True,
+        IS_RUNNER: True,
+        "pytestmark": _marks(task_class),
+    }
+    for attribute, value in attributes.items():
+        setattr(run, attribute, value)
+    return run
+
+
+def _marks(task_class: type[Task]) -> list[Any]:
+    """Return the marks of a class and its bases, the bases' first."""
+    marks: list[Any] = []
+    for cls in reversed(task_class.__mro__):
+        found = cls.__dict__.get("pytestmark", [])
+        listed = found if isinstance(found, list) else [found]
+        marks.extend(getattr(mark, "mark", mark) for mark in listed)
+    return marks
+
+
+class TaskItem(pytest.Function):
+    """One run of one task by one student.
+
+    Attributes:
+        task_class: What runs.
+        attempts: How often the item has been run; more than once under reruns.
+    """
+
+    task_class: type[Task]
+    attempts: int = 0
+
+    @classmethod
+    def from_function(
+        cls, function: pytest.Function, runner: Callable[..., None], task_class: type[Task]
+    ) -> TaskItem:
+        """Return the item in place of the function that pytest made for the runner."""
+        item: TaskItem = cls.from_parent(
+            function.parent,
+            name=function.name,
+            callspec=getattr(function, "callspec", None),
+            callobj=runner,
+            fixtureinfo=function._fixtureinfo,  # noqa: SLF001 - no public way exists
+            originalname=function.originalname,
+        )
+        item.task_class = task_class
+        item.extra_keyword_matches.add(task_class.id)
+        return item
+
+    @override
+    def setup(self) -> None:
+        """Set the fixtures up for one more attempt."""
+        self.attempts += 1
+        super().setup()
+
+    @override
+    def reportinfo(self) -> tuple[os.PathLike[str] | str, int | None, str]:
+        """Return where the class is defined, for the location of reports."""
+        path = inspect.getfile(self.task_class)
+        line = _class_lines(path).get(self.task_class.__qualname__, 1)
+        return Path(path), line - 1, self.name
+
+    @override
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException]) -> str | TerminalRepr:  # type: ignore[override]  # pytest.Function itself has this signature
+        """Return a verdict as its text, and anything else with its traceback."""
+        if isinstance(excinfo.value, Verdict):
+            return str(excinfo.value)
+        return super().repr_failure(excinfo)
+
+
+@functools.cache
+def _class_lines(path: str) -> dict[str, int]:
+    """Return the line of each class in a file, parsed once: `inspect` would parse per class."""
+    lines: dict[str, int] = {}
+
+    def walk(body: list[ast.stmt], prefix: str) -> None:
+        for node in body:
+            if isinstance(node, ast.ClassDef):
+                lines[prefix + node.name] = node.lineno
+                walk(node.body, f"{prefix}{node.name}.")
+
+    try:
+        walk(ast.parse(Path(path).read_bytes()).body, "")
+    except (OSError, SyntaxError, ValueError):
+        return {}
+    return lines

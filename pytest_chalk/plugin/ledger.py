@@ -1,0 +1,197 @@
+"""The controller's account of the session, from reports alone: the same with and without xdist."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_chalk.plugin.report_data import (
+    ITEM_ATTRIBUTE,
+    NOT_REACHED_ATTRIBUTE,
+    RUN_ATTRIBUTE,
+    STEP_ATTRIBUTE,
+)
+from pytest_chalk.reports.clean import clean_text
+from pytest_chalk.schemas.record import Failure, RunRecord, StepRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+@dataclass
+class ItemAccount:
+    """What the reports said about one task item: its latest attempt.
+
+    Attributes:
+        about: Task id, model, epoch and attempt, as the worker sent them.
+        expected: False for an item that pytest skipped or expected to fail.
+        output: Captured text by step index; -1 is the item's own.
+    """
+
+    nodeid: str
+    about: dict[str, Any] = field(default_factory=dict)
+    steps: dict[int, StepRecord] = field(default_factory=dict)
+    not_reached: list[str] = field(default_factory=list)
+    run: RunRecord | None = None
+    expected: bool = True
+    skipped_by_mark: bool = False
+    skip_reason: str = ""
+    teardown_error: str = ""
+    output: dict[int, str] = field(default_factory=dict)
+
+    def begin_attempt(self, about: dict[str, Any]) -> None:
+        """Forget the earlier attempt's steps once a later one reports."""
+        if about.get("attempt", 1) > self.about.get("attempt", 1):
+            self.steps, self.not_reached, self.run, self.output = {}, [], None, {}
+        self.about = about
+
+    def broken(self, failure: Failure, *, outcome: str = "error") -> RunRecord:
+        """Return the record of a run whose worker sent none."""
+        return RunRecord.model_validate(
+            {
+                "run_id": "",
+                "task_id": self.about.get("task_id") or self.nodeid,
+                "model": self.about.get("model") or "?",
+                "outcome": outcome,
+                "reason": failure.summary,
+                "failure": failure if outcome == "error" else None,
+                "steps": tuple(self.steps[index] for index in sorted(self.steps)),
+                "not_reached": tuple(self.not_reached),
+                "nodeid": self.nodeid,
+                "epoch": self.about.get("epoch", 1),
+                "attempt": self.about.get("attempt", 1),
+            }
+        )
+
+
+class Ledger:
+    """Accounts of all task items, by node id, in the order they were planned or first reported."""
+
+    def __init__(self) -> None:
+        self._accounts: dict[str, ItemAccount] = {}
+
+    def plan(self, nodeids: Sequence[str]) -> None:
+        """Take note of the task items that are to run."""
+        for nodeid in nodeids:
+            self._accounts.setdefault(nodeid, ItemAccount(nodeid))
+
+    def __contains__(self, nodeid: str) -> bool:
+        return nodeid in self._accounts
+
+    @property
+    def accounts(self) -> tuple[ItemAccount, ...]:
+        """Every account."""
+        return tuple(self._accounts.values())
+
+    @property
+    def runs(self) -> tuple[RunRecord, ...]:
+        """The latest record of every item that has one."""
+        return tuple(account.run for account in self.accounts if account.run is not None)
+
+    @property
+    def planned_runs(self) -> tuple[RunRecord, ...]:
+        """The records that count: no skips, no expected failures."""
+        return tuple(
+            account.run
+            for account in self.accounts
+            if account.run is not None and account.expected and account.run.outcome != "skipped"
+        )
+
+    def take(self, report: pytest.TestReport) -> StepRecord | RunRecord | None:
+        """Take a report in; return the record that it completed, if it did."""
+        about = getattr(report, ITEM_ATTRIBUTE, None)
+        if about is None and report.nodeid not in self._accounts:
+            return None
+        account = self._accounts.setdefault(report.nodeid, ItemAccount(report.nodeid))
+        if about is not None:
+            account.begin_attempt(about)
+        if isinstance(report, pytest.SubtestReport):
+            return _take_step(account, report)
+        return _take_phase(account, report)
+
+    def close(self, reason: str) -> list[RunRecord]:
+        """Give every item without a verdict its record, `not_run`; return these records."""
+        ended = []
+        for account in self.accounts:
+            if account.run is None and account.expected:
+                failure = Failure(
+                    stage="session", blame="machine", exception_type="", message=reason
+                )
+                account.run = account.broken(failure, outcome="not_run")
+                account.run = account.run.model_copy(update={"reason": reason})
+                ended.append(account.run)
+        return ended
+
+
+def _take_step(account: ItemAccount, report: pytest.SubtestReport) -> StepRecord | None:
+    unreached = getattr(report, NOT_REACHED_ATTRIBUTE, None)
+    if unreached is not None:
+        account.not_reached.append(unreached)
+        return None
+    found = getattr(report, STEP_ATTRIBUTE, None)
+    if found is None:
+        return None
+    step = StepRecord.model_validate(found)
+    account.steps[step.index] = step
+    account.output[step.index] = _captured(report)
+    return step
+
+
+def _take_phase(account: ItemAccount, report: pytest.TestReport) -> RunRecord | None:
+    """Take the setup, call or teardown report of the item itself, or the one of a crash."""
+    if hasattr(report, "wasxfail"):
+        account.expected = False
+    found = getattr(report, RUN_ATTRIBUTE, None)
+    if found is not None:
+        run = RunRecord.model_validate(found)
+        if is_rerun(report):  # recorded, but a later attempt counts
+            return run
+        account.run = run
+        account.output[-1] = _captured(report)
+        return run
+    if is_rerun(report):
+        return None
+    if report.skipped:
+        _take_skip(account, report)
+    elif report.failed and report.when == "teardown":
+        account.teardown_error = clean_text(report.longreprtext)
+    elif report.failed and account.run is None:
+        account.run = account.broken(_crash(account, report))
+        return account.run
+    return None
+
+
+def is_rerun(report: pytest.TestReport) -> bool:
+    """Tell whether pytest-rerunfailures will try the item again."""
+    outcome: str = report.outcome
+    return outcome == "rerun"
+
+
+def _take_skip(account: ItemAccount, report: pytest.TestReport) -> None:
+    account.expected = False
+    account.skipped_by_mark = report.when == "setup"
+    account.skip_reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else ""
+
+
+def _crash(account: ItemAccount, report: pytest.TestReport) -> Failure:
+    text = clean_text(report.longreprtext)
+    if report.when == "setup":
+        stage, message = "fixtures", text.strip().splitlines()[-1] if text.strip() else ""
+    elif report.when == "call":
+        stage, message = "call", text.strip().splitlines()[-1] if text.strip() else ""
+    else:
+        running = f"step {max(account.steps, default=-1) + 2}"
+        stage, message = running, f"the worker process died: {text}"
+    return Failure(
+        stage=stage,
+        blame="machine" if report.when not in {"setup", "call"} else "author",
+        exception_type="",
+        message=message,
+        traceback=text,
+    )
+
+
+def _captured(report: pytest.TestReport) -> str:
+    return "\n".join(f"--- {name} ---\n{text}" for name, text in report.sections if text)

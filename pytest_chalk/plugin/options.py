@@ -1,0 +1,126 @@
+"""Options: one table for the command line, the environment and ini files.
+
+Precedence: command line, then `CHALK_<NOUN>`, then ini `chalk_<noun>`, then the default. Values are
+read with their source, so that a report can say where a rule was set.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    import pytest
+
+Kind: TypeAlias = Literal["text", "list", "flag"]
+
+
+@dataclass(frozen=True)
+class OptionSpec:
+    """One setting. `ini_only` ones have no flag."""
+
+    noun: str
+    help: str
+    metavar: str = ""
+    kind: Kind = "text"
+    ini_only: bool = False
+
+    @property
+    def flag(self) -> str:
+        """For example `--chalk-turn-limit`."""
+        return f"--chalk-{self.noun}"
+
+    @property
+    def ini(self) -> str:
+        """For example `chalk_turn_limit`."""
+        return f"chalk_{self.noun.replace('-', '_')}"
+
+    @property
+    def variable(self) -> str:
+        """For example `CHALK_TURN_LIMIT`."""
+        return self.ini.upper()
+
+
+@dataclass(frozen=True)
+class Given:
+    """A setting as it was given: raw texts, and where."""
+
+    texts: tuple[str, ...]
+    source: str
+
+    @property
+    def text(self) -> str:
+        """The last one given, as for any flag that is repeated."""
+        return self.texts[-1]
+
+
+SPECS = (
+    OptionSpec("model", "student(s) to run; repeat for several (default: oracle)", "NAME", "list"),
+    OptionSpec("epochs", "runs of each task per model (default: 1)", "N"),
+    OptionSpec("config", "JSON run config; other flags override its fields", "FILE"),
+    OptionSpec("extra", "extra_config entry; V is read as JSON, else as text", "K=V", "list"),
+    OptionSpec("no-hints", "run with use_hints=False", kind="flag"),
+    OptionSpec("turn-limit", "model turns per run", "N"),
+    OptionSpec("step-time-limit", "seconds per step", "SECONDS"),
+    OptionSpec(
+        "on-limit", "score: judge the step as it stands; error: no score (default: score)", "WHAT"
+    ),
+    OptionSpec("pass-score", "score from which on a step passes (default: any above 0)", "MIN"),
+    OptionSpec("gate", "each: every task must pass; mean: only the mean counts", "WHICH"),
+    OptionSpec("fail-under", "fail if the mean score is lower; implies --chalk-gate=mean", "MIN"),
+    OptionSpec(
+        "min-scored", "share of planned runs that must be scored, 0..1 (default: 1)", "SHARE"
+    ),
+    OptionSpec("session-dir", "where results are kept (default: .chalk)", "DIR"),
+    OptionSpec("tasks", "directory of the task packages (default: tasks)", ini_only=True),
+    OptionSpec("include", "ids of the only tasks to collect", kind="list", ini_only=True),
+    OptionSpec("exclude", "ids of tasks to leave out", kind="list", ini_only=True),
+    OptionSpec("aliases", "import names of the seeds: auto, first or off", ini_only=True),
+    OptionSpec("keep-sessions", "how many sessions' results to keep (default: 10)", ini_only=True),
+    OptionSpec("junit-steps", "a JUnit testcase per step (default: true)", ini_only=True),
+    OptionSpec("junit-properties", "properties in JUnit testcases (default: true)", ini_only=True),
+)
+_BY_NOUN = {spec.noun: spec for spec in SPECS}
+
+
+def add_options(parser: pytest.Parser) -> None:
+    """Declare every option of the table."""
+    group = parser.getgroup("chalk", "agent tasks (pytest-chalk)")
+    for spec in SPECS:
+        if not spec.ini_only and spec.kind == "flag":
+            group.addoption(spec.flag, action="store_true", default=None, help=spec.help)
+        elif not spec.ini_only:
+            group.addoption(
+                spec.flag, action="append", default=None, metavar=spec.metavar, help=spec.help
+            )
+        ini_type: Literal["args", "string"] = "args" if spec.kind == "list" else "string"
+        parser.addini(spec.ini, spec.help, type=ini_type, default=None)
+
+
+def find_given(config: pytest.Config, noun: str) -> Given | None:
+    """Return a setting as it was given, or None."""
+    spec = _BY_NOUN[noun]
+    if not spec.ini_only:
+        from_line = config.getoption(spec.flag)
+        if from_line is True:
+            return Given(("true",), spec.flag)
+        if from_line:
+            return Given(tuple(from_line), spec.flag)
+    from_environment = os.environ.get(spec.variable)
+    if from_environment:
+        texts = from_environment.split() if spec.kind == "list" else [from_environment]
+        return Given(tuple(texts), spec.variable)
+    from_ini = config.getini(spec.ini)
+    if from_ini in (None, "", []):
+        return None
+    texts = list(from_ini) if isinstance(from_ini, (list, tuple)) else [str(from_ini)]
+    return Given(tuple(str(text) for text in texts), f"ini {spec.ini}")
+
+
+def any_given(config: pytest.Config) -> bool:
+    """Tell whether any flag or variable of ours was set for this run."""
+    return any(
+        (not spec.ini_only and config.getoption(spec.flag)) or os.environ.get(spec.variable)
+        for spec in SPECS
+    )

@@ -1,0 +1,75 @@
+"""What travels on pytest's reports: records as plain JSON, from workers to the controller."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_chalk.plugin.items import TaskItem
+from pytest_chalk.plugin.running import CURRENT_STEP, NOT_REACHED, RUN
+from pytest_chalk.reports.clean import clean, clean_text
+from pytest_chalk.runner.students import student_name
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+ITEM_ATTRIBUTE = "chalk_item"
+"""On every report of a task item: task id, model, epoch, attempt."""
+
+STEP_ATTRIBUTE = "chalk_step"
+"""On the report of a step's sub-test: its `StepRecord`."""
+
+NOT_REACHED_ATTRIBUTE = "chalk_not_reached"
+"""On the report of an unreached step's sub-test: the step's name."""
+
+RUN_ATTRIBUTE = "chalk_run"
+"""On the report of an item's call: its `RunRecord`."""
+
+
+class ReportWriter:
+    """Attaches records to the reports of task items, in the process that ran them."""
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Attach the step's or the run's record, and make the report safe to send."""
+        report = yield
+        if not isinstance(item, TaskItem):
+            return report
+        setattr(report, ITEM_ATTRIBUTE, _item_data(item))
+        step, unreached = item.stash.get(CURRENT_STEP, None), item.stash.get(NOT_REACHED, "")
+        if step is not None:
+            setattr(report, STEP_ATTRIBUTE, clean(step.model_dump(mode="json")))
+        elif unreached:
+            setattr(report, NOT_REACHED_ATTRIBUTE, unreached)
+        elif call.when == "call" and RUN in item.stash:
+            setattr(report, RUN_ATTRIBUTE, clean(item.stash[RUN].model_dump(mode="json")))
+            del item.stash[RUN]
+        _make_sendable(report)
+        return report
+
+
+def _item_data(item: TaskItem) -> dict[str, Any]:
+    model: Any = item.callspec.params.get("chalk_model") if hasattr(item, "callspec") else None
+    student = getattr(item, "funcargs", {}).get("chalk_model", model)
+    return {
+        "task_id": item.task_class.id,
+        "model": clean_text(student_name(student)) if student is not None else "",
+        "epoch": getattr(item, "funcargs", {}).get("chalk_epoch", 1),
+        "attempt": item.attempts,
+    }
+
+
+def _make_sendable(report: pytest.TestReport) -> None:
+    """Replace text that would kill an xdist worker: what cannot be encoded cannot be sent."""
+    report.sections = [(clean_text(name), clean_text(text)) for name, text in report.sections]
+    report.user_properties = [
+        (clean_text(str(name)), clean(value)) for name, value in report.user_properties
+    ]
+    if report.longrepr is not None and not isinstance(report.longrepr, tuple):
+        text = report.longreprtext
+        cleaned = clean_text(text)
+        if cleaned != text:
+            report.longrepr = cleaned

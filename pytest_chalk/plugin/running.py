@@ -1,0 +1,191 @@
+"""Runs a task item: the runner's steps inside pytest's own sub-tests."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import pytest
+
+from pytest_chalk.plugin.fixtures import StudentSeat
+from pytest_chalk.plugin.items import TaskItem
+from pytest_chalk.plugin.state import STATE
+from pytest_chalk.plugin.verdicts import raise_for_run, raise_for_step
+from pytest_chalk.runner.api import run_id_for, run_task
+from pytest_chalk.runner.place import process_box
+from pytest_chalk.runner.students import check_student, student_name
+from pytest_chalk.runner.task_run import RunPlace, TaskRun, task_run
+from pytest_chalk.schemas.record import RunRecord, RunSpec, StepRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pytest_chalk.authoring.task import Task
+    from pytest_chalk.plugin.fixtures import Submissions
+    from pytest_chalk.plugin.state import ChalkState
+    from pytest_chalk.runner.step_run import StepRun
+    from pytest_chalk.runner.students import Student
+    from pytest_chalk.schemas.frozen import Outcome
+    from pytest_chalk.schemas.run_config import RunConfig
+
+CURRENT_STEP = pytest.StashKey[StepRecord | None]()
+"""The step whose sub-test is about to be reported; None between steps."""
+
+NOT_REACHED = pytest.StashKey[str]()
+"""Name of the unreached step whose sub-test is about to be reported; empty otherwise."""
+
+RUN = pytest.StashKey[RunRecord]()
+"""The record of the item's latest attempt."""
+
+SPEC = pytest.StashKey[RunSpec]()
+"""What the item's latest attempt was asked to do."""
+
+_INTERRUPTS = (KeyboardInterrupt, pytest.exit.Exception)
+
+
+def run_item(fixtures: Mapping[str, Any], hook_arguments: Mapping[str, object]) -> None:
+    """Run a task item once; its verdict is raised for pytest.
+
+    `fixtures` are the values of `items.FIXTURES`, `hook_arguments` those that `pre_hook` names.
+    """
+    __tracebackhide__ = True
+    item: TaskItem = fixtures["request"].node
+    student = check_student(fixtures["chalk_model"])
+    spec, place = _plan(item, fixtures)
+    with task_run(spec, place) as run:
+        try:
+            run.prepare(item.task_class, student, hook_arguments)
+            _run_steps(item, run, fixtures["subtests"], str(place.directory / "transcript.jsonl"))
+            record = run.finish()
+        except BaseException as error:
+            item.stash[RUN] = _ended_from_outside(run, error)
+            raise
+    item.stash[RUN] = record
+    item.ihook.pytest_chalk_run_finished(item=item, run=record)
+    if record.outcome == "skipped":
+        _skip(record.reason)
+    raise_for_run(record)
+
+
+def _plan(item: TaskItem, fixtures: Mapping[str, Any]) -> tuple[RunSpec, RunPlace]:
+    state: ChalkState = item.config.stash[STATE]
+    config: RunConfig = fixtures["chalk_run_config"]
+    submissions: Submissions = fixtures["chalk_submissions"]
+    spec = RunSpec(
+        config=config,
+        module=item.task_class.__module__,
+        qualname=item.task_class.__qualname__,
+        session_id=state.directory.session_id,
+        nodeid=item.nodeid,
+        epoch=fixtures["chalk_epoch"],
+        attempt=item.attempts,
+        pass_rule=state.settings.pass_rule,
+    )
+    item.stash[SPEC] = spec
+    place = RunPlace(
+        box=fixtures["chalk_student"].box,
+        directory=state.directory.run_directory(config.run_id),
+        save_submission_kwargs=submissions.save_submission_kwargs,
+        submissions_dir=submissions.directory,
+        resolve_hardware=lambda name: item.ihook.pytest_chalk_resolve_hardware(
+            item=item, hardware=name
+        ),
+    )
+    return spec, place
+
+
+def _run_steps(item: TaskItem, run: TaskRun, subtests: pytest.Subtests, transcript: str) -> None:
+    __tracebackhide__ = True
+    for step in run.steps():
+        try:
+            with subtests.test(step.label):
+                record = _perform(item, run, step)
+                raise_for_step(record, transcript)
+        finally:
+            item.stash[CURRENT_STEP] = None
+    for name in run.not_reached():
+        item.stash[NOT_REACHED] = name
+        try:
+            with subtests.test(name):
+                _skip(f"not reached: {run.why_ended()}")
+        finally:
+            item.stash[NOT_REACHED] = ""
+
+
+def _skip(reason: str) -> NoReturn:
+    # Its own frame, not hidden: pytest asserts that a skip has a visible place.
+    pytest.skip(reason)
+
+
+def _perform(item: TaskItem, run: TaskRun, step: StepRun) -> StepRecord:
+    """Run one step; what ends it from outside (a time-out, an interrupt) is recorded and raised."""
+    __tracebackhide__ = True
+    try:
+        record = step.perform()
+    except BaseException as error:
+        record = step.broken_by(error, outcome=_outside_outcome(error))
+        run.record(record)
+        item.stash[CURRENT_STEP] = record
+        raise
+    run.record(record)
+    item.stash[CURRENT_STEP] = record
+    item.ihook.pytest_chalk_step_scored(item=item, step=record)
+    return record
+
+
+def _outside_outcome(error: BaseException) -> Outcome:
+    if isinstance(error, _INTERRUPTS):
+        return "not_run"
+    return "skipped" if isinstance(error, pytest.skip.Exception) else "error"
+
+
+def _ended_from_outside(run: TaskRun, error: BaseException) -> RunRecord:
+    outcome = _outside_outcome(error)
+    reason = "interrupted" if outcome == "not_run" else f"{type(error).__name__}: {error}"
+    return run.finish(outcome=outcome, reason=reason)
+
+
+def run_config_for(item: pytest.Item, student: Student, epoch: int) -> RunConfig:
+    """Return the run config of an item's next attempt."""
+    del epoch  # part of the node id already
+    state: ChalkState = item.config.stash[STATE]
+    if not isinstance(item, TaskItem):
+        return state.settings.run_config
+    name, task_id = student_name(student), item.task_class.id
+    config = state.settings.run_config.model_copy(
+        update={
+            "run_id": run_id_for(task_id, name, item.nodeid, item.attempts),
+            "task_id": task_id,
+            "model": name,
+        }
+    )
+    changed = item.ihook.pytest_chalk_make_run_config(item=item, run_config=config)
+    return changed if changed is not None else config
+
+
+@functools.cache
+def student_seat() -> StudentSeat:
+    """Return the seat of this process's student."""
+    box = process_box()
+    slot = box.slot
+    return StudentSeat(slot.number, slot.student_uid, box.paths.workdir, box)
+
+
+def run_within_test(
+    request: pytest.FixtureRequest, task_class: type[Task], options: dict[str, Any]
+) -> RunRecord:
+    """Run a task for the fixture `chalk_run`; its records go into the session's directory."""
+    from pytest_chalk.plugin.activation import activate
+
+    directory = activate(request.config).directory
+    run_id = run_id_for(task_class.id, "chalk_run", f"{request.node.nodeid}#{_count(request)}")
+    return run_task(task_class, **{"directory": directory.run_directory(run_id), **options})
+
+
+_RUNS_OF_A_TEST = pytest.StashKey[int]()
+
+
+def _count(request: pytest.FixtureRequest) -> int:
+    stash: pytest.Stash = request.node.stash
+    stash[_RUNS_OF_A_TEST] = stash.get(_RUNS_OF_A_TEST, 0) + 1
+    return stash[_RUNS_OF_A_TEST]

@@ -1,0 +1,75 @@
+"""What the plugin knows about one pytest session, in one place of the config's stash."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_chalk.errors import RunOptionError
+from pytest_chalk.runner.students import BUILT_IN, check_student
+from pytest_chalk.store.session_directory import SessionDirectory, new_session_id
+
+if TYPE_CHECKING:
+    from pytest_chalk.discovery.classes import TaskRegistry
+    from pytest_chalk.discovery.settings import DiscoverySettings
+    from pytest_chalk.plugin.settings import SessionSettings
+    from pytest_chalk.runner.students import Student
+
+SESSION_KEY = "chalk_session"
+"""In xdist's `workerinput`: the session id that the controller chose."""
+
+
+@dataclass
+class ChalkState:
+    """One session: what was asked, where tasks are, where results go."""
+
+    config: pytest.Config
+    settings: SessionSettings
+    discovery: DiscoverySettings
+    registry: TaskRegistry
+    directory: SessionDirectory
+    students: dict[str, Student] = field(default_factory=dict)
+
+    def student(self, name: str) -> Student:
+        """Return the student of that name, made once per process.
+
+        Raises:
+            RunOptionError: Nobody makes it; says which names are accepted.
+        """
+        if name not in self.students:
+            self.students[name] = self._make_student(name)
+        return self.students[name]
+
+    def _make_student(self, name: str) -> Student:
+        if name in BUILT_IN:
+            return name
+        made = self.config.hook.pytest_chalk_make_model(config=self.config, name=name)
+        if made is None:
+            raise RunOptionError(
+                "--chalk-model",
+                f"{name!r} is unknown",
+                fix=f"Use {' or '.join(BUILT_IN)}, or a name for which a conftest or plugin "
+                "implements the hook pytest_chalk_make_model",
+            )
+        return check_student(made)
+
+
+STATE = pytest.StashKey[ChalkState]()
+
+
+def session_directory(config: pytest.Config, settings: SessionSettings) -> SessionDirectory:
+    """Return the session's directory; workers get the id from their controller."""
+    from_controller = getattr(config, "workerinput", {}).get(SESSION_KEY)
+    return SessionDirectory(settings.session_base, from_controller or new_session_id())
+
+
+def is_worker(config: pytest.Config) -> bool:
+    """Tell whether this process is a worker of pytest-xdist."""
+    return hasattr(config, "workerinput")
+
+
+def is_distributing(config: pytest.Config) -> bool:
+    """Tell whether this process hands its tests to workers."""
+    return not is_worker(config) and config.pluginmanager.has_plugin("dsession")

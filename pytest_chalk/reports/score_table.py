@@ -1,0 +1,76 @@
+"""The table at the end of a session: task by model, with what each run took."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pytest_chalk.schemas.record import RunRecord
+
+COLUMNS = ("task", "model", "score", "steps", "turns", "tokens", "time")
+
+
+def render_score_table(runs: Sequence[RunRecord]) -> list[str]:
+    """Return the lines of the table: a row per task and model, several runs of one as their mean.
+
+    A row without a score says what happened instead: `error`, `not run`, `skipped`.
+    """
+    grouped: dict[tuple[str, str], list[RunRecord]] = {}
+    for run in runs:
+        grouped.setdefault((run.task_id, run.model), []).append(run)
+    rows = [COLUMNS, *(_row(task, model, group) for (task, model), group in grouped.items())]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(COLUMNS))]
+    return [_aligned(row, widths) for row in rows]
+
+
+def _row(task: str, model: str, runs: Sequence[RunRecord]) -> tuple[str, ...]:
+    tokens = sum(run.usage.input_tokens + run.usage.output_tokens for run in runs)
+    done = sum(step.outcome == "passed" for run in runs for step in run.steps)
+    planned = sum(len(run.steps) + len(run.not_reached) for run in runs)
+    return (
+        task,
+        model,
+        _score(runs),
+        f"{done}/{planned}",
+        str(sum(run.usage.turns for run in runs)),
+        f"{tokens:,}" if tokens else "-",
+        _seconds(sum(run.duration_s for run in runs)),
+    )
+
+
+def _score(runs: Sequence[RunRecord]) -> str:
+    scores = [run.score for run in runs if run.is_scored and run.score is not None]
+    words = _counted([_word(run) for run in runs])
+    if not scores:
+        return words
+    mean = f"{sum(scores) / len(scores):.2f}"
+    return f"{mean} {words}".rstrip()
+
+
+def _word(run: RunRecord) -> str:
+    if run.outcome == "passed":
+        return "partial" if any(step.partial for step in run.steps) else ""
+    return {"misbehaved": "MISBEHAVED", "not_run": "not run"}.get(run.outcome, run.outcome)
+
+
+def _counted(words: Sequence[str]) -> str:
+    counts: Mapping[str, int] = {word: words.count(word) for word in words if word}
+    if len(words) == 1:
+        return words[0]
+    return ", ".join(f"{count} {word}" for word, count in counts.items())
+
+
+def _seconds(seconds: float) -> str:
+    if seconds < 60:
+        return f"{seconds:.1f}s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}h{minutes:02}m" if hours else f"{minutes}m{rest:02}s"
+
+
+def _aligned(row: Sequence[str], widths: Sequence[int]) -> str:
+    left = [cell.ljust(width) for cell, width in zip(row[:3], widths[:3], strict=True)]
+    right = [cell.rjust(width) for cell, width in zip(row[3:], widths[3:], strict=True)]
+    return "  ".join([*left, *right]).rstrip()

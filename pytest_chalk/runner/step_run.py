@@ -1,0 +1,278 @@
+"""One step of a run: the student's work, the judge's word, and the hooks around them."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from pytest_chalk.authoring.judge import checked_scoring
+from pytest_chalk.authoring.ports import StepWork
+from pytest_chalk.authoring.step_clock import StepClock
+from pytest_chalk.errors import TaskDefinitionError
+from pytest_chalk.reports.clean import clean_object, clean_text
+from pytest_chalk.runner.user_code import Misbehaved, Returned, call_user_code, failure_of
+from pytest_chalk.runner.verdict import is_partial, passes, reason_for_failing
+from pytest_chalk.sandbox import save_artifact
+from pytest_chalk.schemas.chat import Message
+from pytest_chalk.schemas.record import Failure, LimitHit, PassRule, StepRecord, Usage
+from pytest_chalk.schemas.scoring import Scoring
+from pytest_chalk.schemas.transcript import (
+    ErrorEvent,
+    LimitReachedEvent,
+    ScoringEvent,
+    StepCompletedEvent,
+    StepStartedEvent,
+    TokenUsageEvent,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pytest_chalk.authoring.conversation import Conversation
+    from pytest_chalk.authoring.judge import Judge
+    from pytest_chalk.authoring.ports import Agent
+    from pytest_chalk.authoring.step import Step
+    from pytest_chalk.schemas.frozen import Outcome
+    from pytest_chalk.schemas.run_config import OnLimit, RunConfig
+    from pytest_chalk.store.transcript_file import TranscriptFile
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class StepScene:
+    """What all steps of a run share."""
+
+    config: RunConfig
+    agent: Agent
+    conversation: Conversation
+    transcript: TranscriptFile
+    rule: PassRule
+
+
+@dataclass(frozen=True)
+class _Verdict:
+    """What came of a step before its `post_hook`."""
+
+    outcome: Outcome
+    reason: str = ""
+    scoring: Scoring | None = None
+    failure: Failure | None = None
+    limit: LimitHit | None = None
+
+
+class StepRun:
+    """One step about to run. `perform` runs it once; `broken_by` is for what ended it from outside.
+
+    Attributes:
+        index: From 0.
+        of: How many steps the task has.
+        name: Unique among the task's steps.
+    """
+
+    def __init__(self, scene: StepScene, step: Step, *, index: int, of: int, name: str) -> None:
+        self.index, self.of, self.name = index, of, name
+        self._scene, self._step = scene, step
+        self._instructions = ""
+        self._started_s = time.monotonic()
+        self._events_before = len(scene.transcript.events)
+        self._turns_before = scene.conversation.assistant_turns
+
+    @property
+    def label(self) -> str:
+        """For example `1/2 explore`."""
+        return f"{self.index + 1}/{self.of} {self.name}"
+
+    def perform(self) -> StepRecord:
+        """Run the step to its record; whatever user code raises ends up in it."""
+        transcript = self._scene.transcript
+        transcript.add(StepStartedEvent(step=self.index, of=self.of))
+        try:
+            verdict = self._reach_verdict()
+        finally:
+            # Also when an interrupt or a time-out from outside passes through: the step began.
+            hook_failure = self._run_post_hook()
+        transcript.add(StepCompletedEvent(step=self.index))
+        transcript.sync()
+        return self._record(verdict, hook_failure)
+
+    def broken_by(self, error: BaseException, *, outcome: Outcome = "error") -> StepRecord:
+        """Return the record of a step that `error` ended from outside."""
+        failure = failure_of("step", error)
+        self._write_failure(failure)
+        return self._record(_Verdict(outcome, failure.summary, failure=failure), None)
+
+    def _reach_verdict(self) -> _Verdict:
+        limit = None
+        try:
+            limit = self._let_student_work()
+            if limit is not None and _on_limit(self._scene.config, limit) == "error":
+                return _Verdict("error", limit.summary, limit=limit)
+            self._keep_extra_artifacts()
+            return self._judged(self._score(), limit)
+        except _StageFailedError as stopped:
+            self._write_failure(stopped.failure)
+            summary = stopped.failure.summary
+            return _Verdict("error", summary, failure=stopped.failure, limit=limit)
+        except _MisbehavedError as found:
+            scoring = Scoring(0.0, {"misbehavior": str(found)}, continue_task=False)
+            self._scene.transcript.add(ScoringEvent(scoring=scoring))
+            return _Verdict("misbehaved", f"MISBEHAVED: {found}", scoring, limit=limit)
+
+    def _let_student_work(self) -> LimitHit | None:
+        """Give the instructions and wait for the student; return the limit that ended its work."""
+        step, scene = self._step, self._scene
+        self._instructions = scene.config.resolve_step_instructions(
+            _value("instructions", lambda: _instructions_of(step)), self.index
+        )
+        clock = StepClock(scene.config.resolve_step_time_limit(self.index))
+        scene.conversation.add(Message(role="user", content=self._instructions))
+        work = StepWork(step, self.index, scene.conversation, clock)
+        limit = _value("student", lambda: scene.agent.work(work))
+        if limit is not None:
+            scene.transcript.add(LimitReachedEvent(**limit.model_dump()))
+        return limit
+
+    def _keep_extra_artifacts(self) -> None:
+        for path in self._scene.config.extra_artifact_paths:
+            save_artifact(self._scene.config, Path(path))
+
+    def _score(self) -> Scoring:
+        """Run the scoring stages, each of which may find the student out."""
+        step = self._step
+        _scoring_value("pre_scoring_hook", step.pre_scoring_hook)
+        judge = _scoring_value("judge", lambda: _judge_of(step))
+        transcript = self._scene.transcript.transcript()
+        return _scoring_value("judge", lambda: checked_scoring(judge, judge.evaluate(transcript)))
+
+    def _judged(self, scoring: Scoring, limit: LimitHit | None) -> _Verdict:
+        scoring = scoring.model_copy(update={"metadata": clean_object(scoring.metadata)})
+        self._scene.transcript.add(ScoringEvent(scoring=scoring))
+        if scoring.void is not None:
+            failure = Failure(
+                stage="judge", blame="author", exception_type="JudgeFailed", message=scoring.void
+            )
+            return _Verdict("error", failure.summary, scoring, failure, limit)
+        if passes(scoring, self._rule):
+            return _Verdict("passed", scoring=scoring, limit=limit)
+        reason = reason_for_failing(scoring, self._rule)
+        return _Verdict("failed", reason, scoring, limit=limit)
+
+    def _run_post_hook(self) -> Failure | None:
+        after = call_user_code("post_hook", self._step.post_hook)
+        if isinstance(after, Returned):
+            return None
+        failure = after if isinstance(after, Failure) else _too_late("post_hook", after)
+        self._write_failure(failure)
+        return failure
+
+    def _write_failure(self, failure: Failure) -> None:
+        self._scene.transcript.add(ErrorEvent(**failure.model_dump()))
+
+    @property
+    def _rule(self) -> PassRule:
+        own = self._step.pass_score
+        if own is None:
+            return self._scene.rule
+        return PassRule(pass_score=own, source=f"{type(self._step).__name__}.pass_score")
+
+    def _record(self, verdict: _Verdict, hook_failure: Failure | None) -> StepRecord:
+        scoring, failure = verdict.scoring, verdict.failure or hook_failure
+        counts = scoring is not None and scoring.void is None
+        return StepRecord(
+            index=self.index,
+            of=self.of,
+            name=self.name,
+            outcome="error" if hook_failure else verdict.outcome,
+            score=scoring.score if scoring is not None and counts else None,
+            continue_task=scoring.continue_task if scoring is not None else None,
+            partial=scoring is not None and counts and is_partial(scoring, self._rule),
+            reason=verdict.reason or (hook_failure.summary if hook_failure else ""),
+            metadata=scoring.metadata if scoring is not None else {},
+            limit=verdict.limit,
+            failure=failure,
+            usage=self._usage(),
+            duration_s=round(time.monotonic() - self._started_s, 6),
+            instructions=clean_text(self._instructions),
+        )
+
+    def _usage(self) -> Usage:
+        events = self._scene.transcript.events[self._events_before :]
+        tokens = [event for event in events if isinstance(event, TokenUsageEvent)]
+        turns = self._scene.conversation.assistant_turns - self._turns_before
+        return Usage(
+            turns=turns,
+            input_tokens=sum(event.input_tokens for event in tokens),
+            output_tokens=sum(event.output_tokens for event in tokens),
+        )
+
+
+class _StageFailedError(Exception):
+    """Carries a failure out of a stage."""
+
+    def __init__(self, failure: Failure) -> None:
+        self.failure = failure
+        super().__init__(failure.summary)
+
+
+class _MisbehavedError(Exception):
+    """Carries out of a scoring stage that the student was found out."""
+
+
+def _value(stage: str, code: Callable[[], T]) -> T:
+    came = call_user_code(stage, code)
+    if isinstance(came, Returned):
+        return came.value
+    raise _StageFailedError(came if isinstance(came, Failure) else _too_late(stage, came))
+
+
+def _scoring_value(stage: str, code: Callable[[], T]) -> T:
+    came = call_user_code(stage, code)
+    if isinstance(came, Misbehaved):
+        raise _MisbehavedError(came.message)
+    if isinstance(came, Failure):
+        raise _StageFailedError(came)
+    return came.value
+
+
+def _too_late(stage: str, found: Misbehaved) -> Failure:
+    """Misbehaviour scores 0 when it is found during scoring; elsewhere there is no score to set."""
+    return Failure(
+        stage=stage,
+        blame="author",
+        exception_type="StudentMisbehaviorError",
+        message=f"{found.message}\n(raised outside scoring: use pre_scoring_hook or a judge)",
+    )
+
+
+def _instructions_of(step: Step) -> str:
+    instructions = step.instructions
+    if isinstance(instructions, str):
+        return instructions
+    raise TaskDefinitionError(
+        where=f"{type(step).__name__}.instructions",
+        problem=f"is {instructions!r}, which is no text",
+        fix="Declare it with @property and return a str",
+    )
+
+
+def _judge_of(step: Step) -> Judge:
+    judge = step.judge
+    if callable(getattr(judge, "evaluate", None)):
+        return judge
+    raise TaskDefinitionError(
+        where=f"{type(step).__name__}.judge",
+        problem=f"is {judge!r}, which is no judge",
+        fix="Declare it with @property and return a Judge, for example RegexJudge([...])",
+    )
+
+
+def _on_limit(config: RunConfig, limit: LimitHit) -> OnLimit:
+    own = {
+        "step time": config.on_step_time_limit,
+        "context": config.on_step_context_window_limit,
+        "turns": None,
+    }[limit.limit]
+    return own or config.on_limit

@@ -1,0 +1,309 @@
+"""One run of one task: `RunSpec` in, `RunRecord` out, step by step."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from pytest_chalk.authoring.conversation import Conversation
+from pytest_chalk.errors import MachineError, RunOptionError, TaskDefinitionError
+from pytest_chalk.reports.clean import clean_object, clean_text
+from pytest_chalk.runner.step_run import StepRun, StepScene
+from pytest_chalk.runner.students import make_agent, student_name
+from pytest_chalk.runner.user_code import Misbehaved, Returned, call_user_code, failure_of
+from pytest_chalk.runner.verdict import (
+    goes_on,
+    run_outcome,
+    run_reason,
+    run_score,
+    step_names,
+    total_usage,
+)
+from pytest_chalk.sandbox import Box, CurrentRun, enter_run, find_run
+from pytest_chalk.schemas.chat import Message
+from pytest_chalk.schemas.record import Failure, RunRecord, RunSpec, StepRecord
+from pytest_chalk.schemas.transcript import (
+    ErrorEvent,
+    TaskCompletedEvent,
+    TaskPreHookCompletedEvent,
+    TaskStartedEvent,
+)
+from pytest_chalk.store.transcript_file import TranscriptFile
+from pytest_chalk.tools.registry import Toolbox
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pytest_chalk.authoring.step import Step
+    from pytest_chalk.authoring.task import Task
+    from pytest_chalk.runner.students import Student
+    from pytest_chalk.schemas.frozen import Outcome
+
+
+def _no_hardware(_name: str) -> str | None:
+    return None
+
+
+@dataclass(frozen=True)
+class RunPlace:
+    """Where a run happens: the box that holds the student, and the directory for what is kept."""
+
+    box: Box
+    directory: Path
+    save_submission_kwargs: Mapping[str, Any] = field(default_factory=dict)
+    submissions_dir: Path | None = None
+    resolve_hardware: Callable[[str], str | None] = _no_hardware
+
+
+class TaskRun:
+    """A run under way. Use it as `with task_run(...) as run`, iterate `steps()`, then `finish()`.
+
+    Attributes:
+        spec: What was asked.
+        failure: What broke before the first step, or None.
+    """
+
+    def __init__(self, spec: RunSpec, place: RunPlace, transcript: TranscriptFile) -> None:
+        self.spec = spec
+        self.failure: Failure | None = None
+        self._place, self._transcript = place, transcript
+        self._started_at, self._started_s = datetime.now(UTC), time.monotonic()
+        self._conversation = Conversation(transcript.add)
+        self._steps: list[Step] = []
+        self._names: tuple[str, ...] = ()
+        self._records: list[StepRecord] = []
+        self._skip_reason = ""
+        self._scene: StepScene | None = None
+        self._toolbox: Toolbox | None = None
+
+    def prepare(
+        self, task_class: type[Task], student: Student, hook_arguments: Mapping[str, object]
+    ) -> None:
+        """Build the task and run everything up to its first step; what breaks is in `failure`."""
+        self._transcript.add(
+            TaskStartedEvent(
+                run_id=self.spec.config.run_id,
+                task_id=self.spec.config.task_id,
+                model=student_name(student),
+                use_hints=self.spec.config.use_hints,
+                isolation=self._place.box.level,
+            )
+        )
+        built = call_user_code("task", lambda: task_class(self.spec.config))
+        if not isinstance(built, Returned):
+            self._break(built)
+            return
+        for stage, act in self._preparations(built.value, student, hook_arguments):
+            came = call_user_code(stage, act)
+            if not isinstance(came, Returned):
+                self._break(came)
+                return
+
+    def steps(self) -> Iterator[StepRun]:
+        """Yield the steps as long as the task goes on; `record` each before asking for the next."""
+        if self.failure is not None or self._scene is None:
+            return
+        for index, step in enumerate(self._steps):
+            self._skip_reason = self._scene.agent.reason_to_skip(step) or ""
+            if self._skip_reason:
+                return
+            yield StepRun(
+                self._scene, step, index=index, of=len(self._steps), name=self._names[index]
+            )
+            if len(self._records) <= index or not goes_on(self._records[index]):
+                return
+
+    def record(self, step: StepRecord) -> None:
+        """Take over the record of the step that ran."""
+        self._records.append(step)
+
+    def not_reached(self) -> tuple[str, ...]:
+        """Return the names of the steps that have not begun."""
+        return self._names[len(self._records) :]
+
+    def why_ended(self) -> str:
+        """Return why the steps after the last one do not begin."""
+        if self._skip_reason:
+            return self._skip_reason
+        if not self._records:
+            return "the run broke before its first step"
+        last = self._records[-1]
+        if last.outcome in {"failed", "misbehaved"}:
+            return f"step {last.index + 1} did not continue"
+        return f"step {last.index + 1} ended as {last.outcome.replace('_', ' ')}"
+
+    def finish(self, *, outcome: Outcome | None = None, reason: str = "") -> RunRecord:
+        """Write the end of the run and return its record.
+
+        Args:
+            outcome: Overrules the steps, for a run ended from outside.
+            reason: Why, with `outcome`.
+        """
+        if self._toolbox is not None:
+            self._toolbox.close()
+        decided, why = self._decide() if outcome is None else (outcome, reason)
+        self._transcript.add(TaskCompletedEvent(outcome=decided))
+        steps = tuple(self._records)
+        scored = decided in {"passed", "failed", "misbehaved"}
+        config = self.spec.config
+        return RunRecord(
+            **self.spec.model_dump(include=_PLACE_OF_A_RUN),
+            run_id=config.run_id,
+            task_id=config.task_id,
+            model=config.model,
+            outcome=decided,
+            score=run_score(steps) if scored else None,
+            reason=clean_text(why),
+            steps=steps,
+            not_reached=self.not_reached(),
+            failure=self.failure,
+            usage=total_usage(steps),
+            started_at=self._started_at,
+            duration_s=round(time.monotonic() - self._started_s, 6),
+            transcript=str(self._transcript.path),
+            isolation=self._place.box.level,
+        )
+
+    def _decide(self) -> tuple[Outcome, str]:
+        if self.failure is not None:
+            return "error", self.failure.summary
+        outcome = run_outcome(self._records)
+        if outcome == "passed" and self._skip_reason:
+            return "skipped", self._skip_reason
+        return outcome, run_reason(self._records)
+
+    def _preparations(
+        self, task: Task, student: Student, hook_arguments: Mapping[str, object]
+    ) -> Iterator[tuple[str, Callable[[], object]]]:
+        """Yield the stages before the first step, in order."""
+        yield "required_hardware", lambda: self._resolve_hardware(task)
+        yield "configure_tools", task.configure_tools
+        yield "tools", lambda: self._open_toolbox(task)
+        yield "student", lambda: self._bring_student(student)
+        yield "pre_hook", lambda: self._run_pre_hook(task, hook_arguments)
+        yield "steps", lambda: self._read_steps(task)
+        yield "system_prompt", lambda: self._say_system_prompt(task)
+
+    def _resolve_hardware(self, task: Task) -> None:
+        wanted = task.required_hardware
+        if wanted is not None and self._place.resolve_hardware(wanted) is None:
+            message = (
+                f"task {task.id!r} requires the hardware {wanted!r}, which nothing offers here. "
+                "Implement the hook pytest_chalk_resolve_hardware where it exists."
+            )
+            raise MachineError(message)
+
+    def _open_toolbox(self, task: Task) -> None:
+        self._toolbox = Toolbox.open(f"task {task.id!r}", task.tools, self._place.box)
+
+    def _bring_student(self, student: Student) -> None:
+        if self._toolbox is None:  # pragma: no cover - the stage before made it
+            return
+        agent = make_agent(
+            student, box=self._place.box, toolbox=self._toolbox, config=self.spec.config
+        )
+        self._scene = StepScene(
+            self.spec.config, agent, self._conversation, self._transcript, self.spec.pass_rule
+        )
+
+    def _run_pre_hook(self, task: Task, arguments: Mapping[str, object]) -> None:
+        metadata = task.pre_hook(**arguments)
+        if metadata is not None and not isinstance(metadata, Mapping):
+            raise TaskDefinitionError(
+                where=f"{type(task).__name__}.pre_hook",
+                problem=f"returned {metadata!r}, which is no dict",
+                fix="Return a dict (it is recorded in the transcript) or nothing",
+            )
+        self._transcript.add(TaskPreHookCompletedEvent(metadata=clean_object(metadata or {})))
+
+    def _read_steps(self, task: Task) -> None:
+        """Read `steps`, once in the whole run."""
+        self._steps = list(task.steps)
+        if not self._steps:
+            raise TaskDefinitionError(
+                where=f"{type(task).__name__}.steps",
+                problem="is empty, so nothing can be measured",
+                fix="Return at least one step",
+            )
+        self._names = step_names([step.name or type(step).__name__ for step in self._steps])
+
+    def _say_system_prompt(self, task: Task) -> None:
+        prompt = task.system_prompt
+        if prompt:
+            self._conversation.add(Message(role="system", content=prompt))
+
+    def _break(self, came: Failure | Misbehaved) -> None:
+        failure = came if isinstance(came, Failure) else _misbehaved_early(came.message)
+        self.failure = failure
+        self._transcript.add(ErrorEvent(**failure.model_dump()))
+
+
+_PLACE_OF_A_RUN = {"session_id", "nodeid", "module", "qualname", "epoch", "attempt"}
+
+
+@contextmanager
+def task_run(spec: RunSpec, place: RunPlace) -> Iterator[TaskRun]:
+    """Open a run; whatever happens inside, the student is gone and the box is clean afterwards.
+
+    Raises:
+        MachineError: The transcript cannot be written, or the box cannot be cleaned.
+        RunOptionError: Another run is under way in this process.
+    """
+    if find_run() is not None:
+        raise RunOptionError(
+            where=f"task {spec.config.task_id!r}",
+            problem="a run is already under way in this process, which holds one student",
+            fix="Run tasks one after another, or in parallel processes (pytest -n)",
+        )
+    transcript = TranscriptFile(place.directory / "transcript.jsonl", spec.config.run_id)
+    current = CurrentRun(
+        box=place.box,
+        artifacts_dir=place.directory / "artifacts",
+        submissions_dir=place.submissions_dir or place.directory / "submissions",
+        save_submission_kwargs=place.save_submission_kwargs,
+    )
+    try:
+        with enter_run(current):
+            yield TaskRun(spec, place, transcript)
+    finally:
+        try:
+            place.box.reset()
+        finally:
+            transcript.close()
+
+
+def perform_run(
+    run: TaskRun, observe: Callable[[StepRun], StepRecord] = StepRun.perform
+) -> RunRecord:
+    """Carry a prepared run through its steps and return its record."""
+    for step in run.steps():
+        run.record(observe(step))
+    return run.finish()
+
+
+def broken_run(spec: RunSpec, error: BaseException, steps: Sequence[StepRecord] = ()) -> RunRecord:
+    """Return the record of a run that could not be carried through at all."""
+    failure = failure_of("run", error)
+    return RunRecord(
+        **spec.model_dump(include=_PLACE_OF_A_RUN),
+        run_id=spec.config.run_id,
+        task_id=spec.config.task_id,
+        model=spec.config.model,
+        outcome="error",
+        reason=failure.summary,
+        failure=failure,
+        steps=tuple(steps),
+    )
+
+
+def _misbehaved_early(message: str) -> Failure:
+    return Failure(
+        stage="preparation",
+        blame="author",
+        exception_type="StudentMisbehaviorError",
+        message=f"{message}\n(raised before the student had done anything)",
+    )

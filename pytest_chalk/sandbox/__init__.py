@@ -1,0 +1,50 @@
+"""Processes and files of a hostile student, behind one door.
+
+A `Slot` is a uid and a directory, a `Box` runs and ends the student's commands in it, and
+`save_submission`, `delete_files` and `collect_submission` take in what it made.
+"""
+
+from __future__ import annotations
+
+from pytest_chalk.sandbox.artifacts import save_artifact
+from pytest_chalk.sandbox.box import Box
+from pytest_chalk.sandbox.capture import run_as_student
+from pytest_chalk.sandbox.collect import collect_submission, kill_processes
+from pytest_chalk.sandbox.command import Command, StudentProcess
+from pytest_chalk.sandbox.current import CurrentRun, enter_run, find_run
+from pytest_chalk.sandbox.layout import BoxPaths, Slot
+from pytest_chalk.sandbox.output import BoundedOutput, Completed
+from pytest_chalk.sandbox.process_table import clock_s
+from pytest_chalk.sandbox.scoring_process import run_trusted
+from pytest_chalk.sandbox.slots import acquire_slot, peek_slot, release_slot
+from pytest_chalk.sandbox.student import StudentUidError
+from pytest_chalk.sandbox.submissions import save_submission
+from pytest_chalk.sandbox.sweep import delete_files
+from pytest_chalk.sandbox.untrusted_fs import SavedSubmission, StudentPath
+
+__all__ = [
+    "BoundedOutput",
+    "Box",
+    "BoxPaths",
+    "Command",
+    "Completed",
+    "CurrentRun",
+    "SavedSubmission",
+    "Slot",
+    "StudentPath",
+    "StudentProcess",
+    "StudentUidError",
+    "acquire_slot",
+    "clock_s",
+    "collect_submission",
+    "delete_files",
+    "enter_run",
+    "find_run",
+    "kill_processes",
+    "peek_slot",
+    "release_slot",
+    "run_as_student",
+    "run_trusted",
+    "save_artifact",
+    "save_submission",
+]

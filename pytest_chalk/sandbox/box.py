@@ -1,0 +1,173 @@
+"""The student's box: where its commands run, and how all of it is ended."""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack, suppress
+from typing import TYPE_CHECKING, Literal
+
+from pytest_chalk.errors import BoxError, ChalkError
+from pytest_chalk.sandbox.command import Command, StudentProcess, student_environment
+from pytest_chalk.sandbox.supervisor_link import SupervisorLink
+from pytest_chalk.sandbox.workdir import (
+    clear_used_mark,
+    is_as_new,
+    make_anew,
+    mark_used,
+    raise_for_living,
+    remove_outside_workdir,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from pytest_chalk.sandbox.layout import BoxPaths, Slot
+
+KILL_DEADLINE_S = 30.0
+"""How long the student's processes may take to be gone: seconds of disk wait do happen, but what
+takes half a minute is not going to end."""
+
+COMMAND_KILL_DEADLINE_S = 2.0
+"""How long one command's processes are chased singly before everything of the student is killed."""
+
+CLOSE_DEADLINE_S = 5.0
+"""How long the end of a run may be held up; the supervisor goes on killing for longer than that."""
+
+_unclean: set[Slot] = set()
+"""Slots whose last box could not be emptied when it was closed."""
+
+
+class Box:
+    """One student's box in one slot. Starts nothing until something is launched or killed."""
+
+    def __init__(self, slot: Slot) -> None:
+        """Make the box of `slot`; a slot that this process holds was cleaned when it was taken."""
+        self.slot = slot
+        self._link: SupervisorLink | None = None
+        self._is_closed = False
+        is_known = slot.locked and slot not in _unclean
+        _unclean.discard(slot)
+        # Whether something of the student may be there, and whether it may be running.
+        self._was_used = not is_known
+        self._may_run = not is_known and slot.separates_uids
+
+    @property
+    def level(self) -> Literal["uid", "none"]:
+        """How the student is kept apart: by a uid of its own, or not at all."""
+        return "uid" if self.slot.separates_uids else "none"
+
+    @property
+    def paths(self) -> BoxPaths:
+        """The student's folders."""
+        return self.slot.paths
+
+    def launch(self, command: Command) -> StudentProcess:
+        """Start a command as the student, in a session of its own, and return at once.
+
+        Raises:
+            OSError: The student cannot execute the program or enter the working directory.
+            BoxError: The box is closed or broken. Not the student's doing.
+        """
+        if self._is_closed:
+            raise BoxError("nothing can be launched in a box that was closed")
+        link = self._started_link()
+        if not self._was_used and self.slot.separates_uids:
+            mark_used(self.slot)
+        self._was_used = self._may_run = True
+        environment = {**student_environment(self.paths.workdir), **command.env}
+        with ExitStack() as opened:
+            given = (command.stdin_fd, command.stdout_fd, command.stderr_fd)
+            fds = {**dict(enumerate(given)), **command.extra_fds}
+            if None in given:
+                null_fd = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+                opened.callback(os.close, null_fd)
+                fds = {number: null_fd if fd is None else fd for number, fd in fds.items()}
+            ours = {number: fd for number, fd in fds.items() if fd is not None}
+            cwd = command.cwd or self.paths.workdir
+            launch_id, pid = link.launch(command.argv, environment, cwd, ours)
+        return StudentProcess(link, launch_id, pid)
+
+    def kill_processes(self, *, deadline_s: float = KILL_DEADLINE_S) -> None:
+        """Kill every process of the student and return when none is left.
+
+        At level `none` these are the processes started in this box and all their descendants.
+
+        Raises:
+            UnreapableCohortError: Some are left after `deadline_s`.
+            BoxError: The supervisor had died. At level `uid` the processes are gone all the same.
+        """
+        if not self._may_run:
+            return
+        broken = self._link if self._link is not None and self._link.is_broken else None
+        if broken is not None:
+            broken.stop()
+            self._link = None
+        raise_for_living(self._started_link().kill_all(deadline_s), self.slot.student_uid)
+        self._may_run = False
+        if broken is not None:
+            raise broken.error()
+
+    def kill_started_since(self, boottime_s: float, *, keep: Collection[int] = ()) -> int:
+        """Kill the current command's processes and return how many there were.
+
+        These are the student's processes started since `boottime_s` (`clock_s()`, to 10 ms), but
+        for the pids in `keep` and for what earlier processes other than those started. When they
+        multiply faster than they can be killed one by one, everything of the student is killed.
+
+        Raises:
+            UnreapableCohortError: Not even that helped.
+            BoxError: The supervisor died.
+        """
+        if self._link is None:
+            return 0
+        killed, living = self._link.kill_newer(boottime_s, keep, COMMAND_KILL_DEADLINE_S)
+        raise_for_living(living, self.slot.student_uid)
+        return killed
+
+    def reset(self) -> None:
+        """Make the box as new: no process, no file of the student, an empty `data` and `shared`.
+
+        Raises:
+            UnreapableCohortError: A process could not be killed.
+            ReclaimError: A file could not be removed.
+            BoxError: The supervisor died, or a folder cannot be made.
+        """
+        self.kill_processes()
+        self._remove_files()
+
+    def close(self) -> None:
+        """End the box, in whatever state it is. Never raises a ChalkError, takes about 5 s at most.
+
+        What could not be removed stays noted on disk for the next holder of the slot.
+        """
+        if self._is_closed:
+            return
+        self._is_closed = True
+        try:
+            with suppress(BoxError):
+                self.kill_processes(deadline_s=CLOSE_DEADLINE_S)
+            self._remove_files()
+        except ChalkError:
+            _unclean.add(self.slot)
+        finally:
+            if self._link is not None:
+                self._link.stop()
+
+    def _started_link(self) -> SupervisorLink:
+        if self._link is None:
+            student_uid = self.slot.student_uid if self.slot.separates_uids else None
+            self._link = SupervisorLink(student_uid, self.slot.reaper_uid)
+        return self._link
+
+    def _remove_files(self) -> None:
+        if not self._was_used and is_as_new(self.slot):
+            return
+        try:
+            if self._was_used:
+                remove_outside_workdir(self.slot)
+            make_anew(self.slot)
+            clear_used_mark(self.slot)
+        except OSError as error:
+            message = f"the folders of the student's box cannot be made: {error}"
+            raise BoxError(message) from error
+        self._was_used = False

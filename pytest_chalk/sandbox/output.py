@@ -1,0 +1,164 @@
+"""What a command wrote, as far as it is kept: the head and the tail, within a limit."""
+
+from __future__ import annotations
+
+import os
+import selectors
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+READ_BYTES = 262_144
+
+POLL_INTERVAL_S = 0.02
+"""How often to look whether a command has ended whose output somebody else still holds open."""
+
+ORPHAN_GRACE_S = 0.2
+"""How long output is still read after the command has ended. What the command itself wrote is in
+the pipe by then; only processes it left behind can add to it, and they may do so for ever."""
+
+
+@dataclass(frozen=True)
+class Completed:
+    """How a command ended."""
+
+    exit_code: int
+    """Negative: the signal that ended it, as in subprocess."""
+
+    stdout: bytes
+    stderr: bytes
+    timed_out: bool
+    """It was killed at its time limit."""
+
+    truncated: bool
+    """A stream was longer than the limit; a note in its middle says how much is missing."""
+
+
+class BoundedOutput:
+    """Keeps the first and the last half of `max_bytes` of a stream."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._head_limit = max_bytes - max_bytes // 2
+        self._tail_limit = max_bytes // 2
+        self._head = bytearray()
+        self._tail = bytearray()
+        self._total_bytes = 0
+
+    @property
+    def is_truncated(self) -> bool:
+        """Whether there was more than is kept."""
+        return self._total_bytes > self._head_limit + self._tail_limit
+
+    def add(self, chunk: bytes) -> None:
+        """Take the next bytes of the stream."""
+        self._total_bytes += len(chunk)
+        room = self._head_limit - len(self._head)
+        self._head += chunk[:room]
+        self._tail += chunk[room:]
+        # Cut now and then only: to move the tail for each chunk would cost more than reading it.
+        if len(self._tail) > self._tail_limit + READ_BYTES:
+            self._cut_tail()
+
+    def rendered(self) -> bytes:
+        """Return what is kept, with a note in its middle when bytes are missing there."""
+        self._cut_tail()
+        if not self.is_truncated:
+            return bytes(self._head + self._tail)
+        cut = self._total_bytes - len(self._head) - len(self._tail)
+        return bytes(self._head) + b"\n[... %d bytes cut ...]\n" % cut + bytes(self._tail)
+
+    def _cut_tail(self) -> None:
+        excess = len(self._tail) - self._tail_limit
+        if excess > 0:
+            del self._tail[:excess]
+
+
+class Feed:
+    """Bytes that go into a pipe as fast as its reader takes them; owns the descriptor."""
+
+    def __init__(self, fd: int, content: bytes) -> None:
+        os.set_blocking(fd, False)
+        self.fd: int | None = fd
+        self._left = memoryview(content)
+
+    def write(self) -> None:
+        """Write what fits, and close when all is written or nobody reads any more."""
+        if self.fd is None:
+            return
+        try:
+            self._left = self._left[os.write(self.fd, self._left[:READ_BYTES]) :]
+        except BlockingIOError:
+            return
+        except OSError:
+            self._left = self._left[:0]
+        if not self._left:
+            self.close()
+
+    def close(self) -> None:
+        """Close the pipe, whatever is left."""
+        if self.fd is not None:
+            os.close(self.fd)
+            self.fd = None
+
+
+def read_until_exit(
+    streams: Mapping[int, BoundedOutput],
+    has_ended: Callable[[], bool],
+    *,
+    time_limit_s: float,
+    feed: Feed | None = None,
+) -> bool:
+    """Read pipes until the command has ended; return False when the time limit came first.
+
+    Whoever still holds the pipes then is not waited for longer than `ORPHAN_GRACE_S`.
+    """
+    deadline = time.monotonic() + time_limit_s
+    with selectors.DefaultSelector() as selector:
+        for fd in streams:
+            os.set_blocking(fd, False)
+            selector.register(fd, selectors.EVENT_READ)
+        if feed is not None and feed.fd is not None:
+            selector.register(feed.fd, selectors.EVENT_WRITE)
+        grace_end: float | None = None
+        is_quiet = False
+        for now in _ticks(deadline):
+            # Both pipes at their end mostly means that the command ends this very millisecond.
+            events = selector.select(POLL_INTERVAL_S / 10 if is_quiet else POLL_INTERVAL_S)
+            _transfer(selector, events, streams, feed)
+            is_quiet = not any(fd in streams for fd in selector.get_map())
+            if grace_end is None and has_ended():
+                grace_end = now + ORPHAN_GRACE_S
+            if grace_end is not None and (is_quiet or now >= grace_end):
+                return True
+        return grace_end is not None
+
+
+def _ticks(deadline: float) -> Iterator[float]:
+    while (now := time.monotonic()) < deadline:
+        yield now
+
+
+def _transfer(
+    selector: selectors.BaseSelector,
+    events: list[tuple[selectors.SelectorKey, int]],
+    streams: Mapping[int, BoundedOutput],
+    feed: Feed | None,
+) -> None:
+    for key, _ in events:
+        if key.fd in streams:
+            with suppress(BlockingIOError):
+                chunk = os.read(key.fd, READ_BYTES)
+                if chunk:
+                    streams[key.fd].add(chunk)
+                else:
+                    selector.unregister(key.fd)
+        elif feed is not None:
+            feed_fd = key.fd
+            feed.write()
+            if feed.fd is None:
+                with suppress(KeyError, ValueError):
+                    selector.unregister(feed_fd)

@@ -1,0 +1,88 @@
+"""Runs scoring scripts: on our side, as the harness's user, near the student's work."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from pytest_chalk.sandbox.output import BoundedOutput, Completed, read_until_exit
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+_CAN_PEEK = hasattr(os, "waitid")
+
+
+def run_trusted(
+    argv: Sequence[str],
+    *,
+    cwd: Path,
+    env: Mapping[str, str],
+    time_limit_s: float,
+    max_output_bytes: int,
+) -> Completed:
+    """Run a scoring script until it ends or its time is up, and kill what it leaves in its group.
+
+    Args:
+        argv: Program and arguments.
+        cwd: Where it runs. Never a directory the student can write to.
+        env: Its whole environment.
+        time_limit_s: Wall-clock.
+        max_output_bytes: Kept of each of stdout and stderr: the first and the last half.
+
+    Raises:
+        OSError: The script does not exist or cannot be executed: the author's doing, mostly.
+    """
+    process = subprocess.Popen(  # noqa: S603 - the author's script, by the author's words
+        list(argv),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=cwd,
+        env=dict(env),
+        start_new_session=True,
+    )
+    ended = False
+    try:
+        # Also on Ctrl-C and on pytest-timeout nothing of the script may go on.
+        streams = {
+            pipe.fileno(): BoundedOutput(max_output_bytes)
+            for pipe in (process.stdout, process.stderr)
+            if pipe is not None
+        }
+        ended = read_until_exit(streams, lambda: _has_ended(process), time_limit_s=time_limit_s)
+    finally:
+        _kill_group(process)
+        for pipe in (process.stdout, process.stderr):
+            if pipe is not None:
+                pipe.close()
+    stdout, stderr = streams.values()
+    return Completed(
+        exit_code=process.returncode,
+        stdout=stdout.rendered(),
+        stderr=stderr.rendered(),
+        timed_out=not ended,
+        truncated=stdout.is_truncated or stderr.is_truncated,
+    )
+
+
+def _has_ended(process: subprocess.Popen[bytes]) -> bool:
+    """Look without reaping: until then nobody else can get the script's pid and group id."""
+    if not _CAN_PEEK:
+        return process.poll() is not None
+    try:
+        options = os.WEXITED | os.WNOHANG | os.WNOWAIT
+        return os.waitid(os.P_PID, process.pid, options) is not None
+    except ChildProcessError:
+        return process.poll() is not None
+
+
+def _kill_group(process: subprocess.Popen[bytes]) -> None:
+    # By group, not by pid: a scoring script may have left children that hold our pipes open.
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()

@@ -1,0 +1,253 @@
+"""Which student uid and which directory this process may use.
+
+A slot is held by flock on a file that only we can open: safe across workers and across independent
+pytest runs on one host, and given back by the kernel when the holder dies.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import stat
+import tempfile
+import threading
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from pytest_chalk.errors import ChalkError, RunOptionError, SlotError
+from pytest_chalk.sandbox.layout import BoxPaths, Slot
+from pytest_chalk.sandbox.workdir import clean_up_after_crash, make_slot_directory
+
+SLOT_VARIABLE = "CHALK_SLOT"
+"""`<number>:<pid of the holder>`, set by the holder for its children."""
+
+BASE_VARIABLE = "CHALK_SLOT_BASE"
+"""Where the directories of all slots are, instead of the default."""
+
+FIRST_UID = 60578
+"""Up to 61183 systemd, Debian and container images leave uids unassigned, and they are inside the
+65536 uids that a rootless container has."""
+
+MAX_SLOTS = 303
+"""Two uids each, from FIRST_UID up to the dynamic users of systemd at 61184."""
+
+_ROOT_BASE = Path("/var/lib/chalk")
+_ROOT_LOCKS = Path("/run/chalk")
+
+
+class _Held(NamedTuple):
+    pid: int
+    slot: Slot
+    lock_fd: int
+
+
+_held: list[_Held] = []
+_guard = threading.Lock()
+
+
+def _let_go_in_child() -> None:
+    # The lock belongs to the open file, which a fork shares: the child must not keep it alive.
+    for held in _held:
+        os.close(held.lock_fd)
+    _held.clear()
+
+
+os.register_at_fork(after_in_child=_let_go_in_child)
+
+
+def acquire_slot() -> Slot:
+    """Take the first free slot for the life of this process, or return the one it has.
+
+    A child of a holder gets the holder's slot, unlocked. A slot whose leftovers cannot be removed
+    is marked bad, until somebody deletes the mark, and the next one is taken.
+
+    Raises:
+        SlotError: None is free, or this machine does not let us make the directories or the uids.
+    """
+    with _guard:
+        inherited = _find_inherited()
+        if _held or inherited is not None:
+            return _held[0].slot if _held else _slot(inherited or 0, locked=False)
+        base, locks = _make_base()
+        for number in range(MAX_SLOTS):
+            slot = _slot(number, locked=True, base=base)
+            lock_fd = _try_lock(locks, slot)
+            if lock_fd is None:
+                continue
+            if _prepare(locks, slot):
+                _held.append(_Held(os.getpid(), slot, lock_fd))
+                os.environ[SLOT_VARIABLE] = f"{number}:{os.getpid()}"
+                return slot
+            os.close(lock_fd)
+    message = (
+        f"none of the {MAX_SLOTS} slots is free: each is in use, marked bad in {locks}, or its "
+        f"uids ({FIRST_UID} and up) belong to somebody or are not mapped here. "
+        "Use fewer workers, or delete the marks"
+    )
+    raise SlotError(message)
+
+
+def peek_slot() -> Slot:
+    """Return the slot this process has or inherited, else slot 0 unlocked; touches no file."""
+    if _held:
+        return _held[0].slot
+    return _slot(_find_inherited() or 0, locked=False)
+
+
+def has_slot() -> bool:
+    """Say whether this process, or the parent it has its slot from, holds one."""
+    return bool(_held) or _find_inherited() is not None
+
+
+def release_slot() -> None:
+    """Give the slot back before the process ends."""
+    with _guard:
+        for held in _held:
+            os.close(held.lock_fd)
+            os.environ.pop(SLOT_VARIABLE, None)
+        _held.clear()
+
+
+def _find_inherited() -> int | None:
+    """Return the number a parent process holds, None when there is none.
+
+    Raises:
+        RunOptionError: The variable does not hold what a holder writes.
+    """
+    text = os.environ.get(SLOT_VARIABLE, "")
+    number, _, holder = text.partition(":")
+    if not text or holder == str(os.getpid()):
+        return None
+    if not (number.isdecimal() and holder.isdecimal() and int(number) < MAX_SLOTS):
+        raise RunOptionError(
+            SLOT_VARIABLE,
+            f"holds {text!r}, which is not <slot>:<pid>",
+            fix="Unset it: only a process that holds a slot sets it",
+        )
+    return int(number)
+
+
+def _is_root() -> bool:
+    return os.geteuid() == 0
+
+
+def _default_base() -> Path:
+    override = os.environ.get(BASE_VARIABLE)
+    if override:
+        return Path(override).resolve()
+    # Resolved: where the temporary directory is a link, no path below it could be a submission.
+    return (
+        _ROOT_BASE
+        if _is_root()
+        else Path(tempfile.gettempdir()).resolve() / f"chalk-{os.geteuid()}"
+    )
+
+
+def _slot(number: int, *, locked: bool, base: Path | None = None) -> Slot:
+    directory = (base or _default_base()) / "slots" / str(number)
+    own = os.geteuid()
+    student, reaper = FIRST_UID + 2 * number, FIRST_UID + 2 * number + 1
+    return Slot(
+        number=number,
+        student_uid=student if _is_root() else own,
+        reaper_uid=reaper if _is_root() else own,
+        directory=directory,
+        paths=BoxPaths.under(directory / "workdir"),
+        locked=locked,
+    )
+
+
+def _make_base() -> tuple[Path, Path]:
+    """Make and check the directories of slots and of locks.
+
+    Root's locks are in one place whatever the base is: uids belong to the machine.
+    """
+    base = _default_base()
+    _make_own_directory(base, 0o711 if _is_root() else 0o700)
+    _make_own_directory(base / "slots", 0o711)
+    locks = base / "locks"
+    if _is_root():
+        with suppress(SlotError):
+            _make_own_directory(_ROOT_LOCKS, 0o700)
+            return base, _ROOT_LOCKS
+        _make_own_directory(_ROOT_BASE, 0o711)
+        locks = _ROOT_BASE / "locks"
+    _make_own_directory(locks, 0o700)
+    return base, locks
+
+
+def _make_own_directory(path: Path, mode: int) -> None:
+    try:
+        path.mkdir(mode=mode, parents=True, exist_ok=True)
+        status = path.lstat()
+        if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
+            message = f"{path} is not a directory of uid {os.geteuid()}. Remove it"
+            raise SlotError(message)
+        if stat.S_IMODE(status.st_mode) != mode:
+            path.chmod(mode)
+    except OSError as error:
+        message = f"no slot can be had: {path}: {error.strerror}"
+        raise SlotError(message) from error
+
+
+def _try_lock(locks: Path, slot: Slot) -> int | None:
+    """Return the descriptor that holds the slot's lock, None when it is not to be had."""
+    if _bad_mark(locks, slot).exists() or not _may_use_uids(slot):
+        return None
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        fd = os.open(locks / f"{slot.number}.lock", flags, 0o600)
+    except OSError as error:
+        message = f"the lock {locks / str(slot.number)}.lock cannot be opened: {error.strerror}"
+        raise SlotError(message) from error
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(fd)
+        return None
+    return fd
+
+
+def _bad_mark(locks: Path, slot: Slot) -> Path:
+    return locks / f"{slot.number}.bad"
+
+
+def _may_use_uids(slot: Slot) -> bool:
+    """Say whether the slot's uids exist in this user namespace and belong to nobody."""
+    if not _is_root():
+        return True
+    import pwd  # noqa: PLC0415 - only root's processes need it
+
+    for uid in (slot.student_uid, slot.reaper_uid):
+        if not all(is_mapped(uid, _id_map(kind)) for kind in ("uid", "gid")):
+            return False
+        with suppress(KeyError):
+            pwd.getpwuid(uid)
+            return False
+    return True
+
+
+def _id_map(kind: str) -> str:
+    table = Path(f"/proc/self/{kind}_map")
+    return table.read_text() if table.exists() else "0 0 4294967295"
+
+
+def is_mapped(number: int, id_map: str) -> bool:
+    """Say whether a uid or gid is inside the ranges of /proc/self/uid_map or gid_map."""
+    ranges = (map(int, line.split()) for line in id_map.splitlines())
+    return any(first <= number < first + count for first, _, count in ranges)
+
+
+def _prepare(locks: Path, slot: Slot) -> bool:
+    """Make the slot's directory and clear what a crashed run left; False quarantines the slot."""
+    try:
+        make_slot_directory(slot)
+        clean_up_after_crash(slot)
+    except OSError as error:
+        message = f"the directory {slot.directory} cannot be made: {error}"
+        raise SlotError(message) from error
+    except ChalkError as error:
+        _bad_mark(locks, slot).write_text(f"{error}\n")
+        return False
+    return True

@@ -1,0 +1,354 @@
+"""The student's supervisor: a process of its own, standard library only, without secrets.
+
+Run as `python -I -S supervisor.py <socket fd> <student uid> <reaper uid>`; a student uid of -1
+means level `none`, where the student has the supervisor's own uid. It speaks JSON lines over the
+socket (descriptors travel beside the line that needs them), is the reaper of every orphan the
+student makes, and kills the student when the socket reaches its end: also when pytest was killed.
+
+    launch: id, argv, env, cwd, targets    → pid, or failed, errno, stage
+    kill: deadline_s                       → survivors
+    kill_newer: since_s, keep, deadline_s  → killed, survivors
+    unasked, once a launch has ended       → exit (its id), status
+
+Every request has `op` and `seq`; its answer has the same `seq`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import fcntl
+import json
+import os
+import resource
+import select
+import signal
+import socket
+import sys
+import time
+
+TYPE_CHECKING = False  # importing typing would cost more than the rest of the start
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+    from typing import Any, NoReturn
+
+# `-I` leaves this folder out. Last in the path, nothing here can hide a standard module; pathlib
+# would double the time to start.
+sys.path.append(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120 - no pathlib
+if TYPE_CHECKING:
+    from pytest_chalk.sandbox import process_table
+else:
+    import process_table
+
+ON_LINUX = process_table.ON_LINUX
+SAME_UID = -1
+
+PASS_INTERVAL_S = 0.05
+"""How long a killed process gets to disappear before the next pass of killing."""
+
+LAUNCH_DEADLINE_S = 10.0
+"""From fork to exec. A student that stops every process of its uid can catch the newborn between
+the uid change and exec; without a deadline that would hang the supervisor for ever."""
+
+EMPTY_PASSES = 25
+"""How often a command's processes are looked for where none is seen but orphans still come in: one
+that hops from pid to pid may be missed each time /proc is read."""
+
+FAREWELL_DEADLINE_S = 10.0
+"""How long the supervisor goes on killing after pytest is gone."""
+
+STUDENT_MAX_PROCESSES = 2048
+"""Processes and threads of one student uid: far above a parallel build, far below what takes the
+host's last process slot."""
+
+MAX_FDS_PER_MESSAGE = 64
+RECEIVE_BYTES = 65_536
+
+PR_SET_CHILD_SUBREAPER = 36
+PR_SET_NO_NEW_PRIVS = 38
+
+
+def set_prctl(option: int) -> None:
+    """Switch on one option of prctl(2), where there is one; OSError when the kernel refuses."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if ON_LINUX and libc.prctl(option, ctypes.c_ulong(1), 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), f"prctl option {option} refused")
+
+
+def place_fds(sources: Sequence[int], targets: Sequence[int], error_fd: int) -> int:
+    """Put each source at its target number, close everything else, return where `error_fd` went."""
+    above = max(targets) + 1
+    error_fd = fcntl.fcntl(error_fd, fcntl.F_DUPFD_CLOEXEC, above)
+    moved = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, above) for fd in sources]
+    for source, target in zip(moved, targets, strict=True):
+        os.dup2(source, target, inheritable=True)
+    keep = {*targets, error_fd}
+    for name in os.listdir("/proc/self/fd" if ON_LINUX else "/dev/fd"):  # noqa: PTH208 - as above
+        if int(name) not in keep:
+            with contextlib.suppress(OSError):
+                os.close(int(name))
+    return error_fd
+
+
+def lower_limits(student_uid: int) -> None:
+    """Set the limits and the mask of the newborn while it may still do so."""
+    os.umask(0o077)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if student_uid == SAME_UID:
+        return
+    hard = resource.getrlimit(resource.RLIMIT_NPROC)[1]
+    most = STUDENT_MAX_PROCESSES if hard < 0 else min(hard, STUDENT_MAX_PROCESSES)
+    resource.setrlimit(resource.RLIMIT_NPROC, (most, most))
+    with contextlib.suppress(OSError):  # a container may forbid it; it only orders the OOM killer
+        fd = os.open("/proc/self/oom_score_adj", os.O_WRONLY)
+        os.write(fd, b"1000")
+        os.close(fd)
+
+
+def drop_privileges(student_uid: int) -> None:
+    """Become the student, for good."""
+    if student_uid != SAME_UID:
+        os.setgroups([])
+        os.setresgid(student_uid, student_uid, student_uid)
+        os.setresuid(student_uid, student_uid, student_uid)
+    set_prctl(PR_SET_NO_NEW_PRIVS)
+
+
+def execute(argv: list[str], env: Mapping[str, str]) -> NoReturn:
+    """Exec `argv`, looking in its own PATH.
+
+    os.execvpe would import a module, and the student may not be able to read our Python.
+    """
+    name = argv[0]
+    failure: OSError = FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+    for folder in [""] if "/" in name else env.get("PATH", "").split(":"):
+        try:
+            os.execve(f"{folder}/{name}" if folder else name, argv, env)  # noqa: S606 - the launch
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except PermissionError as error:
+            failure = error
+    raise failure
+
+
+def failure_of(error: Exception, stage: str) -> dict[str, Any]:
+    """Return the reply for a launch that failed at `stage` (setup, chdir, exec or late)."""
+    return {"failed": str(error), "errno": getattr(error, "errno", None), "stage": stage}
+
+
+def become_command(
+    request: Mapping[str, Any], fds: Sequence[int], error_fd: int, student_uid: int
+) -> NoReturn:
+    """Turn the forked child into the student's command; say on `error_fd` why it cannot be."""
+    stage = "setup"
+    try:
+        os.setsid()
+        signal.set_wakeup_fd(-1)
+        for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
+            signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
+        error_fd = place_fds(fds, request["targets"], error_fd)
+        lower_limits(student_uid)
+        drop_privileges(student_uid)
+        stage = "chdir"
+        os.chdir(request["cwd"])
+        stage = "exec"
+        execute(request["argv"], request["env"])
+    except Exception as error:  # noqa: BLE001 - a newborn must never go on as a second supervisor
+        os.write(error_fd, json.dumps(failure_of(error, stage)).encode())
+    finally:
+        os._exit(127)
+
+
+class Supervisor:
+    """Launches, reaps and kills the processes of one student."""
+
+    def __init__(self, channel: socket.socket, student_uid: int, reaper_uid: int) -> None:
+        self._channel = channel
+        self._student_uid, self._reaper_uid = student_uid, reaper_uid
+        self._launch_ids: dict[int, int] = {}
+        self._sessions: dict[int, float] = {}
+        self._unread = b""
+        self._fds: list[int] = []
+
+    def serve(self, wake_fd: int) -> None:
+        """Answer until the socket ends or SIGTERM comes."""
+        poll = select.poll()
+        poll.register(self._channel, select.POLLIN)
+        poll.register(wake_fd, select.POLLIN)
+        while True:
+            ready = [fd for fd, _ in poll.poll()]
+            if wake_fd in ready and signal.SIGTERM in os.read(wake_fd, 512):
+                return
+            self.reap()
+            if self._channel.fileno() in ready and not self._receive():
+                return
+
+    def _receive(self) -> bool:
+        received, fds, _, _ = socket.recv_fds(self._channel, RECEIVE_BYTES, MAX_FDS_PER_MESSAGE)
+        self._fds += fds
+        *lines, self._unread = (self._unread + received).split(b"\n")
+        for line in lines:
+            request = json.loads(line)
+            operations = {
+                "launch": self._launch,
+                "kill": self._kill,
+                "kill_newer": self._kill_newer,
+            }
+            self._send({"seq": request["seq"], **operations[request["op"]](request)})
+        return bool(received)
+
+    def _send(self, message: Mapping[str, Any]) -> None:
+        self._channel.sendall(json.dumps(message).encode() + b"\n")
+
+    def _launch(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        count = len(request["targets"])
+        fds, self._fds = self._fds[:count], self._fds[count:]
+        error_fd, child_error_fd = os.pipe()
+        try:
+            pid = os.fork()
+            if pid == 0:
+                become_command(request, fds, child_error_fd, self._student_uid)
+        except OSError as error:
+            os.close(error_fd)
+            return failure_of(error, "setup")
+        finally:
+            for fd in (child_error_fd, *fds):
+                os.close(fd)
+        failure = self._await_exec(pid, error_fd)
+        if failure:
+            os.waitpid(pid, 0)
+            return failure
+        self._launch_ids[pid] = request["id"]
+        self._sessions[pid] = process_table.clock_s()
+        return {"pid": pid}
+
+    def _await_exec(self, pid: int, error_fd: int) -> dict[str, Any]:
+        """Return {} once exec has closed the error pipe, else the failure."""
+        try:
+            if not select.select([error_fd], [], [], LAUNCH_DEADLINE_S)[0]:
+                os.kill(pid, signal.SIGKILL)
+                return failure_of(TimeoutError("it was stopped before it began"), "late")
+            text = os.read(error_fd, 4096)
+        finally:
+            os.close(error_fd)
+        return json.loads(text) if text else {}
+
+    def reap(self) -> int:
+        """Wait for every dead child, report the launched ones, return how many there were."""
+        count = 0
+        with contextlib.suppress(ChildProcessError):
+            while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+                count += 1
+                launch_id = self._launch_ids.pop(ended[0], None)
+                if launch_id is not None:
+                    status = os.waitstatus_to_exitcode(ended[1])
+                    self._send({"exit": launch_id, "status": status})
+        return count
+
+    def _descendants(self) -> list[process_table.ProcessEntry]:
+        return process_table.plan_kill_newer(process_table.read_table(), os.getpid(), 0, ())
+
+    def _living(self) -> list[int]:
+        if self._student_uid != SAME_UID:
+            return process_table.living_of_uid((self._student_uid, self._reaper_uid))
+        return [entry.pid for entry in self._descendants()]
+
+    def _strike(self) -> None:
+        if self._student_uid != SAME_UID:
+            process_table.kill_uid(self._student_uid, self._reaper_uid)
+            return
+        for entry in self._descendants():
+            process_table.kill_entry(entry)
+        if not ON_LINUX:
+            self._strike_sessions(0.0)
+
+    def _strike_sessions(self, since_s: float, keep: Collection[int] = ()) -> int:
+        """Kill process groups of launches since then: all that can be had without /proc."""
+        groups = [pid for pid, at in self._sessions.items() if at >= since_s and pid not in keep]
+        for group in groups:
+            del self._sessions[group]
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(group, signal.SIGKILL)
+        return len(groups)
+
+    def kill_cohort(self, deadline_s: float) -> list[int]:
+        """Kill the whole cohort and return the pids that outlived the deadline.
+
+        Ends after a pass that met nobody: /proc is read entry by entry, so a process that hops
+        from pid to pid can be missed once, and a second strike costs about a millisecond.
+        """
+        end = time.monotonic() + deadline_s
+        while True:
+            self._strike()
+            met_somebody = self.reap() > 0
+            pass_end = time.monotonic() + PASS_INTERVAL_S
+            while living := self._living():
+                met_somebody = True
+                if time.monotonic() >= min(pass_end, end):
+                    break
+                time.sleep(0.001)
+                self.reap()
+            if not met_somebody or (living and time.monotonic() >= end):
+                return living
+
+    def leave(self) -> None:
+        """Kill everybody and reap them: pid 1 may be slow to, and zombies count as processes."""
+        self._launch_ids.clear()  # there is nobody left to report an exit to
+        self.kill_cohort(FAREWELL_DEADLINE_S)
+        self.reap()
+
+    def _kill(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        return {"survivors": self.kill_cohort(request["deadline_s"])}
+
+    def _kill_newer(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Kill the current command's tree; the whole cohort when that cannot be won in time."""
+        since_s, keep = request["since_s"], set(request["keep"])
+        if not ON_LINUX:
+            return {"killed": self._strike_sessions(since_s, keep), "survivors": []}
+        since_ticks = int(since_s * os.sysconf("SC_CLK_TCK"))
+        end = time.monotonic() + request["deadline_s"]
+        killed: set[tuple[int, int]] = set()
+        survivors: list[int] = []
+        empty_passes = 0
+        while empty_passes < EMPTY_PASSES:
+            table = process_table.read_table()
+            doomed = process_table.plan_kill_newer(table, os.getpid(), since_ticks, keep)
+            if doomed and time.monotonic() >= end:
+                survivors = self.kill_cohort(request["deadline_s"])
+                break
+            for entry in doomed:
+                process_table.kill_entry(entry)
+                killed.add((entry.pid, entry.start_ticks))
+            had_orphans = self.reap() > 0
+            if not doomed and not had_orphans:
+                break
+            empty_passes = 0 if doomed else empty_passes + 1
+            time.sleep(0.001)
+        return {"killed": len(killed), "survivors": survivors}
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Serve one box."""
+    channel = socket.socket(fileno=int(arguments[0]))
+    wake_fd, signal_fd = os.pipe()
+    os.set_blocking(signal_fd, False)
+    signal.set_wakeup_fd(signal_fd, warn_on_full_buffer=False)
+    for number in (signal.SIGCHLD, signal.SIGTERM):
+        signal.signal(number, lambda *_: None)
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_IGN)
+    set_prctl(PR_SET_CHILD_SUBREAPER)
+    supervisor = Supervisor(channel, int(arguments[1]), int(arguments[2]))
+    try:
+        supervisor.serve(wake_fd)
+    except ConnectionError:
+        pass  # pytest was killed while it was being told something
+    finally:
+        channel.close()
+        supervisor.leave()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

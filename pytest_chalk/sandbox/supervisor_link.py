@@ -1,0 +1,251 @@
+"""Our end of the line to the supervisor process: requests, answers and exits as they arrive.
+
+This is the one door through which anything of the student is started or killed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import socket
+import subprocess
+import sys
+import threading
+import time
+import weakref
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from pytest_chalk.errors import BoxError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+SUPERVISOR_FILE = Path(__file__).with_name("supervisor.py")
+
+ANSWER_SLACK_S = 15.0
+"""What an answer may take beyond the deadline inside the request: a launch may need 10 s before the
+supervisor gives it up."""
+
+STOP_DEADLINE_S = 2.0
+"""How long a supervisor whose socket was closed gets to leave by itself."""
+
+_KEPT_VARIABLES = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
+"""A Python with a shared library may not start without these; they hold no secret."""
+
+_links: weakref.WeakSet[SupervisorLink] = weakref.WeakSet()
+
+
+def _forget_links_after_fork() -> None:
+    # A forked child that keeps our end open would hide pytest's death from the supervisor.
+    for link in list(_links):
+        link.abandon()
+
+
+os.register_at_fork(after_in_child=_forget_links_after_fork)
+
+
+class SupervisorLink:
+    """A running supervisor. Safe for one user thread beside others that only wait."""
+
+    def __init__(self, student_uid: int | None, reaper_uid: int) -> None:
+        """Start the supervisor of `student_uid`; None means: the student has our own uid.
+
+        Raises:
+            BoxError: It could not be started.
+        """
+        self._lock = threading.RLock()
+        self._unread = b""
+        self._answers: dict[int, dict[str, Any]] = {}
+        self._exits: dict[int, int] = {}
+        self._sequence = 0
+        self._broken = ""
+        self._socket, theirs = socket.socketpair()
+        with theirs:
+            self._process = _start_supervisor(theirs.fileno(), student_uid, reaper_uid)
+        _links.add(self)
+
+    def launch(
+        self, argv: Sequence[str], env: Mapping[str, str], cwd: Path, fds: Mapping[int, int]
+    ) -> tuple[int, int]:
+        """Start `argv` as the student and return (launch id, pid). `fds`: child's number → ours.
+
+        Raises:
+            OSError: The working directory cannot be entered or the command cannot be executed, as
+                the student; TimeoutError when it was held up before exec.
+            BoxError: The supervisor could not make a process of the student.
+        """
+        request = {
+            "op": "launch",
+            "argv": list(argv),
+            "env": dict(env),
+            "cwd": str(cwd),
+            "targets": list(fds),
+        }
+        with self._lock:
+            launch_id = self._sequence + 1
+            answer = self._ask({**request, "id": launch_id}, 0.0, list(fds.values()))
+        if "failed" in answer:
+            raise _launch_failure(answer, argv[0], cwd)
+        return launch_id, answer["pid"]
+
+    def kill_all(self, deadline_s: float) -> list[int]:
+        """Kill every process of the student and return the pids that could not be killed."""
+        survivors: list[int] = self._ask({"op": "kill", "deadline_s": deadline_s}, deadline_s)[
+            "survivors"
+        ]
+        return survivors
+
+    def kill_newer(
+        self, since_s: float, keep: Collection[int], deadline_s: float
+    ) -> tuple[int, list[int]]:
+        """Kill what the current command started; return (how many, the pids that are left)."""
+        request = {
+            "op": "kill_newer",
+            "since_s": since_s,
+            "keep": list(keep),
+            "deadline_s": deadline_s,
+        }
+        answer = self._ask(request, 2 * deadline_s)
+        return answer["killed"], answer["survivors"]
+
+    def find_exit(self, launch_id: int, timeout_s: float | None = 0.0) -> int | None:
+        """Return the exit status of a launch (negative: the signal), None if it still runs."""
+        end = None if timeout_s is None else time.monotonic() + timeout_s
+        while True:
+            with self._lock:
+                if launch_id not in self._exits:
+                    self._read_lines(0.0)
+                if launch_id in self._exits:
+                    return self._exits[launch_id]
+            left = None if end is None else end - time.monotonic()
+            if left is not None and left <= 0:
+                return None
+            self._wait_readable(left)
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether the supervisor is known to be dead or out of step."""
+        return bool(self._broken) or self._process.poll() is not None
+
+    def stop(self) -> None:
+        """End the supervisor; what still runs of the student dies with it. Never raises."""
+        _links.discard(self)
+        self._broken = self._broken or "it was stopped"
+        self._socket.close()
+        try:
+            self._process.wait(STOP_DEADLINE_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def abandon(self) -> None:
+        """Let go in a forked child: the supervisor belongs to the parent."""
+        self._broken = "it belongs to the process that forked this one"
+        self._socket.close()
+        self._process.returncode = 0  # or Popen would try to wait for a process that is no child
+
+    def _ask(
+        self, request: Mapping[str, Any], deadline_s: float, fds: Sequence[int] = ()
+    ) -> dict[str, Any]:
+        with self._lock:
+            self._sequence += 1
+            sequence = self._sequence
+            self._send(json.dumps({**request, "seq": sequence}).encode() + b"\n", fds)
+            end = time.monotonic() + deadline_s + ANSWER_SLACK_S
+            while sequence not in self._answers:
+                if time.monotonic() >= end:
+                    self._break("it does not answer")
+                self._read_lines(end - time.monotonic())
+            answer = self._answers.pop(sequence)
+            # Answers to requests that an interrupt left behind are of no use to anybody.
+            self._answers.clear()
+            return answer
+
+    def _send(self, line: bytes, fds: Sequence[int]) -> None:
+        if self._broken:
+            raise self.error()
+        # An interrupt may leave half a line on the way: unusable until the line is whole.
+        self._broken = "a request was interrupted"
+        try:
+            count = socket.send_fds(self._socket, [line], fds) if fds else 0
+            self._socket.sendall(line[count:])
+        except OSError as error:
+            self._break(str(error))
+        self._broken = ""
+
+    def _read_lines(self, timeout_s: float) -> None:
+        """Take in what has arrived, waiting up to `timeout_s` for a first byte."""
+        if self._broken:
+            raise self.error()
+        if not self._wait_readable(timeout_s):
+            return
+        try:
+            received = self._socket.recv(65_536)
+        except OSError as error:
+            self._break(str(error))
+        if not received:
+            self._break("it ended")
+        *lines, self._unread = (self._unread + received).split(b"\n")
+        for line in lines:
+            message = json.loads(line)
+            if "exit" in message:
+                self._exits[message["exit"]] = message["status"]
+            else:
+                self._answers[message["seq"]] = message
+
+    def _wait_readable(self, timeout_s: float | None) -> bool:
+        if self._broken:
+            raise self.error()
+        poll = select.poll()
+        poll.register(self._socket, select.POLLIN)
+        return bool(poll.poll(None if timeout_s is None else max(0.0, timeout_s * 1000)))
+
+    def _break(self, why: str) -> NoReturn:
+        self._broken = why
+        raise self.error()
+
+    def error(self) -> BoxError:
+        """Return what to raise when the connection is of no use any more."""
+        status = self._process.poll()
+        ending = "" if status is None else f" (exit status {status})"
+        return BoxError(
+            f"the supervisor of the student's box is of no use any more: {self._broken}{ending}. "
+            "Nothing can be said about this run; run it again"
+        )
+
+
+def _start_supervisor(fd: int, student_uid: int | None, reaper_uid: int) -> subprocess.Popen[bytes]:
+    uid = -1 if student_uid is None else student_uid
+    argv = [sys.executable, "-I", "-S", str(SUPERVISOR_FILE), str(fd), str(uid), str(reaper_uid)]
+    kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
+    try:
+        return subprocess.Popen(  # noqa: S603 - our own file, by our own interpreter
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            pass_fds=[fd],
+            env={"PATH": os.defpath, "LANG": "C.UTF-8", **kept},
+            cwd="/",
+            start_new_session=True,
+        )
+    except OSError as error:
+        message = f"the supervisor of the student's box cannot be started ({argv[0]}): {error}"
+        raise BoxError(message) from error
+
+
+def _launch_failure(answer: Mapping[str, Any], program: str, cwd: Path) -> Exception:
+    number, text = answer["errno"], answer["failed"]
+    match answer["stage"]:
+        case "late":
+            return TimeoutError(f"{program}: {text}")
+        case "chdir" if number is not None:
+            return OSError(number, os.strerror(number), str(cwd))
+        case "exec" if number is not None:
+            return OSError(number, os.strerror(number), program)
+        case "exec" | "chdir":
+            return ValueError(f"{program!r} cannot be executed: {text}")
+        case stage:
+            return BoxError(f"no process of the student can be made ({stage}): {text}")

@@ -1,0 +1,76 @@
+"""Removes what the student left on the machine."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pytest_chalk.sandbox.removal import Spared, TreeRemoval, raise_for_survivors
+from pytest_chalk.sandbox.student import slot_of_student
+from pytest_chalk.sandbox.sysv_ipc import find_ipc_ids, remove_ipc
+from pytest_chalk.sandbox.workdir import PUBLIC_DIRECTORIES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pytest_chalk.sandbox.layout import Slot
+
+SWEEP_TIMEOUT_S = 600.0
+"""One sweep. A hundred thousand files take about a second."""
+
+
+def delete_files(
+    uid: int,
+    include: Iterable[Path | str] | None = None,
+    exclude: Iterable[Path | str] = (),
+    extend_exclude: Iterable[Path | str] = (),
+    timeout: float = SWEEP_TIMEOUT_S,
+) -> int:
+    """Delete the student's files and System V objects; return how many files and folders went.
+
+    Links are removed, never followed. The roots, the workdir's `data` and `shared` stay, emptied.
+    At level `none`, where files do not tell whose they are, everything in the workdir but
+    `shared` goes, whoever owns it, and nothing outside of the workdir.
+
+    Args:
+        uid: The student's.
+        include: Folders to sweep. None: the workdir and the folders everybody may write to.
+        exclude: Paths that stay, with all below them and with their parents.
+        extend_exclude: More of those.
+        timeout: Seconds.
+
+    Raises:
+        ReclaimError: Something could not be removed. The student's doing.
+        StudentUidError: `uid` is not this process's student.
+    """
+    slot = slot_of_student(uid)
+    spared = [_absolute(path) for path in (*exclude, *extend_exclude)]
+    roots = _roots(slot, None if include is None else [_absolute(path) for path in include])
+    if not slot.separates_uids:
+        spared.append(slot.paths.shared_dir)
+    removal = TreeRemoval(
+        uid if slot.separates_uids else None,
+        spared=Spared.paths(spared),
+        kept=(slot.paths.workdir, slot.paths.data_dir, slot.paths.shared_dir, *roots),
+        timeout_s=timeout,
+    )
+    for root in roots:
+        removal.empty(root, is_public=include is None and root in PUBLIC_DIRECTORIES)
+    if slot.separates_uids:
+        remove_ipc(uid)
+        removal.survivors += [f"System V {kind} {number}" for kind, number in find_ipc_ids(uid)]
+    raise_for_survivors(removal.survivors)
+    return removal.removed
+
+
+def _absolute(path: Path | str) -> Path:
+    return Path(os.path.abspath(path))  # noqa: PTH100 - Path.resolve would follow links
+
+
+def _roots(slot: Slot, include: list[Path] | None) -> list[Path]:
+    workdir = slot.paths.workdir
+    if slot.separates_uids:
+        return [workdir, *PUBLIC_DIRECTORIES] if include is None else include
+    inside = [workdir] if include is None else include
+    return [path for path in inside if path.is_relative_to(workdir)]

@@ -1,0 +1,150 @@
+"""What was asked of a run, and what came of it. Plain data that knows no pytest."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal
+
+from pydantic import Field
+
+from pytest_chalk.schemas.frozen import Blame, Frozen, JsonObject, Outcome
+from pytest_chalk.schemas.run_config import RunConfig
+
+
+class PassRule(Frozen):
+    """When a scored step passes.
+
+    `pass_score` None: the judge continues and the score is above 0. Otherwise: the judge continues
+    and the score reaches `pass_score`. `source` says where the rule was set, for the reader.
+    """
+
+    pass_score: float | None = None
+    source: str = "default"
+
+
+class RunSpec(Frozen):
+    """One run to be made: which task, by which student, under which rules.
+
+    `nodeid`, `session_id` and `epoch` say where the run belongs and change nothing in it.
+    """
+
+    config: RunConfig
+    module: str
+    qualname: str
+    session_id: str = ""
+    nodeid: str = ""
+    epoch: int = 1
+    attempt: int = 1
+    pass_rule: PassRule = PassRule()
+
+
+class Usage(Frozen):
+    """Tokens as providers counted them, and model turns."""
+
+    turns: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            turns=self.turns + other.turns,
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+        )
+
+
+class Failure(Frozen):
+    """Something broke: where, through whom, and what was raised."""
+
+    stage: str
+    blame: Blame
+    exception_type: str
+    message: str
+    traceback: str | None = None
+
+    @property
+    def summary(self) -> str:
+        """One line: the stage, the exception and its message."""
+        first = self.message.strip().splitlines()[0] if self.message.strip() else ""
+        return f"{self.stage}: {self.exception_type}: {first}".rstrip(": ")
+
+
+class LimitHit(Frozen):
+    """A limit that ended the student's work in a step."""
+
+    limit: Literal["turns", "step time", "context"]
+    value: float
+    used: float
+    unit: str
+
+    @property
+    def summary(self) -> str:
+        """For example `step time limit of 30 s reached after 31.2 s`."""
+        return f"{self.limit} limit of {self.value:g} {self.unit} reached after {self.used:.4g}"
+
+
+class StepRecord(Frozen):
+    """What came of one step.
+
+    Attributes:
+        index: From 0.
+        of: How many steps the task has.
+        score: None when the step was not scored; a void score of a broken judge is None too.
+        partial: Passed with a score between 0 and 1 under no pass score.
+        reason: Why the outcome is what it is, in a sentence; empty for a plain pass.
+        failure: What broke, for `error`; also beside a score when only `post_hook` broke.
+    """
+
+    index: int
+    of: int
+    name: str
+    outcome: Outcome
+    score: float | None = None
+    continue_task: bool | None = None
+    partial: bool = False
+    reason: str = ""
+    metadata: JsonObject = Field(default_factory=dict)
+    limit: LimitHit | None = None
+    failure: Failure | None = None
+    usage: Usage = Usage()
+    duration_s: float = 0.0
+    instructions: str = ""
+
+
+class RunRecord(Frozen):
+    """What came of one run: the unit of the journal.
+
+    Attributes:
+        score: The score of the last step that was scored; None when the run is not `scored`.
+        not_reached: Names of the steps that never began.
+        transcript: Path of the transcript file, or empty when none was written.
+        isolation: The level that held the student, for example `uid`.
+    """
+
+    schema_version: Literal[1] = 1
+    run_id: str
+    task_id: str
+    model: str
+    outcome: Outcome
+    score: float | None = None
+    reason: str = ""
+    steps: tuple[StepRecord, ...] = ()
+    not_reached: tuple[str, ...] = ()
+    failure: Failure | None = None
+    usage: Usage = Usage()
+    session_id: str = ""
+    nodeid: str = ""
+    module: str = ""
+    qualname: str = ""
+    epoch: int = 1
+    attempt: int = 1
+    started_at: datetime | None = None
+    duration_s: float = 0.0
+    transcript: str = ""
+    artifacts: str = ""
+    isolation: str = ""
+
+    @property
+    def is_scored(self) -> bool:
+        """Whether the score counts: the work was measured, whatever it was worth."""
+        return self.outcome in {"passed", "failed", "misbehaved"}

@@ -1,0 +1,1 @@
+"""Results on disk. One door for each: the session's directory, a run's transcript, the journal."""

@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+from pytest_chalk.sandbox import Box, CurrentRun, acquire_slot, enter_run, release_slot
+from pytest_chalk.sandbox import run_as_student as run_command
+from pytest_chalk.sandbox.slots import BASE_VARIABLE, SLOT_VARIABLE
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def public_folder():
+    """A folder that other users can pass through; pytest's own are closed to them."""
+    folder = Path(tempfile.mkdtemp(prefix="chalk-test-")).resolve()
+    folder.chmod(0o711)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def slot_base(public_folder, monkeypatch):
+    base = public_folder / "base"
+    monkeypatch.setenv(BASE_VARIABLE, str(base))
+    monkeypatch.delenv(SLOT_VARIABLE, raising=False)
+    return base
+
+
+@pytest.fixture
+def slot(slot_base):
+    yield acquire_slot()
+    release_slot()
+
+
+@pytest.fixture
+def box(slot):
+    box = Box(slot)
+    yield box
+    box.close()
+
+
+@pytest.fixture
+def current_run(box, tmp_path):
+    with enter_run(CurrentRun(box, tmp_path / "artifacts", tmp_path / "submissions")) as run:
+        yield run
+
+
+@pytest.fixture
+def sh(box):
+    """Runs a shell script as the student."""
+
+    def run(script, *, time_limit_s=10.0, max_output_bytes=100_000, stdin=b""):
+        return run_command(
+            box,
+            ["sh", "-c", script],
+            time_limit_s=time_limit_s,
+            max_output_bytes=max_output_bytes,
+            stdin=stdin,
+        )
+
+    return run
+
+
+@pytest.fixture
+def student_python(box):
+    """The path of a Python that the student can run."""
+    for candidate in (sys.executable, "/usr/bin/python3", "/usr/local/bin/python3"):
+        try:
+            completed = run_command(
+                box, [candidate, "-c", ""], time_limit_s=20, max_output_bytes=1000
+            )
+        except OSError:
+            continue
+        if completed.exit_code == 0:
+            return candidate
+    return pytest.skip("no Python here that a student can run")
+
+
+@pytest.fixture
+def harness(slot_base):
+    """Starts a Python process of ours that has the package and the test's slots."""
+    started = []
+
+    def start(script, **env):
+        process = subprocess.Popen(
+            [sys.executable, "-c", script],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": str(REPOSITORY), **env},
+        )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def is_running(pid):
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return text.rsplit(")", 1)[1].split()[0] not in "ZX"
+
+
+@pytest.fixture
+def wait_until_gone():
+    """Waits until none of the processes runs; returns those that still do."""
+
+    def wait(pids, timeout_s=5.0):
+        end = time.monotonic() + timeout_s
+        while (left := [pid for pid in pids if is_running(pid)]) and time.monotonic() < end:
+            time.sleep(0.01)
+        return left
+
+    return wait

@@ -157,13 +157,14 @@ def describe_task(cls: type[Task]) -> TaskDescription:
     from pytest_chalk.schemas.run_config import RunConfig  # noqa: PLC0415 - loads pydantic
 
     task: Task = _read(cls, "__init__", lambda: cls(RunConfig.placeholder()))
+    n_steps = _read(cls, "steps", lambda: len(list(task.steps)))  # first: submission_paths reads it
     return TaskDescription(
         id=cls.id,
         tools=_read_all(cls, "tools", lambda: task.tools, str),
         required_hardware=_read(cls, "required_hardware", lambda: task.required_hardware),
         submission_paths=_read_all(cls, "submission_paths", lambda: task.submission_paths, Path),
         data_mounts=_read_all(cls, "data_mounts", lambda: task.data_mounts, DataMount),
-        n_steps=_read(cls, "steps", lambda: len(list(task.steps))),
+        n_steps=n_steps,
     )
 
 

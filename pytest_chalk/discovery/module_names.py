@@ -68,12 +68,13 @@ def install_finder(settings: DiscoverySettings) -> TaskFinder:
     """Put the finder of `settings` first in `sys.meta_path`, in place of an earlier one.
 
     Where the tasks are in the project's own `environment` package, the directory that holds it is
-    appended to `sys.path` if it is not there.
+    appended to `sys.path` if it is not there, but before the alias path.
     """
     remove_finder()
     home = own_environment(settings)
     if home is not None and settings.aliases != "first" and str(home.parent) not in sys.path:
-        sys.path.append(str(home.parent))
+        aliases = [index for index, entry in enumerate(sys.path) if is_alias(entry)]
+        sys.path.insert(aliases[0] if aliases else len(sys.path), str(home.parent))
     finder = TaskFinder(settings, canonical_prefix(settings))
     insert_finder(finder)
     if "." not in finder.prefix and not (settings.tasks_dir / "__init__.py").exists():

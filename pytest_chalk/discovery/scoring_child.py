@@ -7,7 +7,6 @@ In a process that pytest or the command line prepared it does nothing more.
 from __future__ import annotations
 
 import os
-import sys
 import typing
 from pathlib import Path
 
@@ -35,7 +34,7 @@ def add_typing_override() -> None:
 def _prepare() -> None:
     add_typing_override()
     tasks_dir, prefix = os.environ.get(TASKS_DIR_VARIABLE), os.environ.get(PREFIX_VARIABLE)
-    if not tasks_dir or not prefix or prefix in sys.modules:
+    if not tasks_dir or not prefix:
         return
     from pytest_chalk.discovery import module_names  # noqa: PLC0415 - only in a scoring child
     from pytest_chalk.discovery.settings import DiscoverySettings  # noqa: PLC0415 - as above

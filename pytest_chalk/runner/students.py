@@ -20,8 +20,10 @@ Student: TypeAlias = str | Model
 
 
 def student_name(student: Student) -> str:
-    """Return the name under which reports show the student."""
-    return student if isinstance(student, str) else str(student.name)
+    """Return the name under which reports show the student; also of what will be refused."""
+    if isinstance(student, str):
+        return student
+    return str(getattr(student, "name", type(student).__name__))
 
 
 def check_student(student: object) -> Student:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pytest_chalk.errors import BoxError, ChalkError
 from pytest_chalk.sandbox.command import Command, StudentProcess, student_environment
+from pytest_chalk.sandbox.removal import SWEEP_TIMEOUT_S
 from pytest_chalk.sandbox.supervisor_link import SupervisorLink
 from pytest_chalk.sandbox.workdir import (
     clear_used_mark,
@@ -71,8 +72,9 @@ class Box:
         if self._is_closed:
             raise BoxError("nothing can be launched in a box that was closed")
         link = self._started_link()
-        if not self._was_used and self.slot.separates_uids:
-            mark_used(self.slot)
+        if not self._may_run and self.slot.separates_uids:
+            with suppress(FileNotFoundError):  # no slot was taken: there is no next holder either
+                mark_used(self.slot)
         self._was_used = self._may_run = True
         environment = {**student_environment(self.paths.workdir), **command.env}
         with ExitStack() as opened:
@@ -98,14 +100,17 @@ class Box:
         """
         if not self._may_run:
             return
-        broken = self._link if self._link is not None and self._link.is_broken else None
-        if broken is not None:
-            broken.stop()
-            self._link = None
-        raise_for_living(self._started_link().kill_all(deadline_s), self.slot.student_uid)
+        try:
+            living = self._started_link().kill_all(deadline_s)
+        except BoxError:
+            # A student may have broken its box on purpose: its processes are to go all the same.
+            self._drop_link()
+            living = self._started_link().kill_all(deadline_s)
+            raise_for_living(living, self.slot.student_uid)
+            self._may_run = False
+            raise
+        raise_for_living(living, self.slot.student_uid)
         self._may_run = False
-        if broken is not None:
-            raise broken.error()
 
     def kill_started_since(self, boottime_s: float, *, keep: Collection[int] = ()) -> int:
         """Kill the current command's processes and return how many there were.
@@ -136,9 +141,9 @@ class Box:
         self._remove_files()
 
     def close(self) -> None:
-        """End the box, in whatever state it is. Never raises a ChalkError, takes about 5 s at most.
+        """End the box, in whatever state it is; may be repeated. Never raises a ChalkError.
 
-        What could not be removed stays noted on disk for the next holder of the slot.
+        What is not dead or gone after about 5 s each stays noted for the slot's next box.
         """
         if self._is_closed:
             return
@@ -146,12 +151,16 @@ class Box:
         try:
             with suppress(BoxError):
                 self.kill_processes(deadline_s=CLOSE_DEADLINE_S)
-            self._remove_files()
+            self._remove_files(timeout_s=CLOSE_DEADLINE_S)
         except ChalkError:
             _unclean.add(self.slot)
         finally:
-            if self._link is not None:
-                self._link.stop()
+            self._drop_link()
+
+    def _drop_link(self) -> None:
+        if self._link is not None:
+            self._link.stop()
+            self._link = None
 
     def _started_link(self) -> SupervisorLink:
         if self._link is None:
@@ -159,13 +168,13 @@ class Box:
             self._link = SupervisorLink(student_uid, self.slot.reaper_uid)
         return self._link
 
-    def _remove_files(self) -> None:
+    def _remove_files(self, *, timeout_s: float = SWEEP_TIMEOUT_S) -> None:
         if not self._was_used and is_as_new(self.slot):
             return
         try:
             if self._was_used:
-                remove_outside_workdir(self.slot)
-            make_anew(self.slot)
+                remove_outside_workdir(self.slot, timeout_s=timeout_s)
+            make_anew(self.slot, timeout_s=timeout_s)
             clear_used_mark(self.slot)
         except OSError as error:
             message = f"the folders of the student's box cannot be made: {error}"

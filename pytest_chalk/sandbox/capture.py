@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from pytest_chalk.sandbox.command import Command
-from pytest_chalk.sandbox.output import BoundedOutput, Completed, Feed, read_until_exit
+from pytest_chalk.sandbox.output import BoundedOutput, Feed, completed, read_until_exit
 from pytest_chalk.sandbox.process_table import clock_s
 
 if TYPE_CHECKING:
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from pytest_chalk.sandbox.box import Box
     from pytest_chalk.sandbox.command import StudentProcess
+    from pytest_chalk.sandbox.output import Completed
 
 KILLED_WAIT_S = 5.0
 """How long a killed command may take to be reaped."""
@@ -66,14 +67,7 @@ def run_as_student(
             raise
         if not ended:
             box.kill_started_since(started_s)
-        stdout, stderr = streams.values()
-        return Completed(
-            exit_code=_exit_code(process),
-            stdout=stdout.rendered(),
-            stderr=stderr.rendered(),
-            timed_out=not ended,
-            truncated=stdout.is_truncated or stderr.is_truncated,
-        )
+        return completed(_exit_code(process), *streams.values(), timed_out=not ended)
 
 
 def _exit_code(process: StudentProcess) -> int:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
 READ_BYTES = 262_144
+"""Taken from a pipe at a time; four times what a pipe holds by default."""
 
 POLL_INTERVAL_S = 0.02
 """How often to look whether a command has ended whose output somebody else still holds open."""
@@ -77,6 +78,19 @@ class BoundedOutput:
             del self._tail[:excess]
 
 
+def completed(
+    exit_code: int, stdout: BoundedOutput, stderr: BoundedOutput, *, timed_out: bool
+) -> Completed:
+    """Return how a command ended, with what is kept of its output."""
+    return Completed(
+        exit_code=exit_code,
+        stdout=stdout.rendered(),
+        stderr=stderr.rendered(),
+        timed_out=timed_out,
+        truncated=stdout.is_truncated or stderr.is_truncated,
+    )
+
+
 class Feed:
     """Bytes that go into a pipe as fast as its reader takes them; owns the descriptor."""
 
@@ -127,7 +141,7 @@ def read_until_exit(
         is_quiet = False
         for now in _ticks(deadline):
             # Both pipes at their end mostly means that the command ends this very millisecond.
-            events = selector.select(POLL_INTERVAL_S / 10 if is_quiet else POLL_INTERVAL_S)
+            events = selector.select(POLL_INTERVAL_S / 20 if is_quiet else POLL_INTERVAL_S)
             _transfer(selector, events, streams, feed)
             is_quiet = not any(fd in streams for fd in selector.get_map())
             if grace_end is None and has_ended():

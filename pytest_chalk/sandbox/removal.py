@@ -25,6 +25,9 @@ SWEEP_MAX_ENTRIES = 2_000_000
 """Entries one sweep looks at. A hundred times a large build tree; a student that makes more would
 hold up the run for minutes."""
 
+SWEEP_TIMEOUT_S = 600.0
+"""One sweep. A hundred thousand files take about a second or two."""
+
 SHOWN_SURVIVORS = 10
 """How many of the paths that could not be removed a message names."""
 
@@ -99,7 +102,7 @@ class TreeRemoval:
         *,
         spared: Spared | None = None,
         kept: Iterable[Path] = (),
-        timeout_s: float = 600.0,
+        timeout_s: float = SWEEP_TIMEOUT_S,
     ) -> None:
         """Prepare a sweep.
 
@@ -271,13 +274,13 @@ def _shown(levels: list[_Level], name: str) -> str:
     return repr(path if len(path) < 300 else f"{path[:150]}…{path[-100:]}")
 
 
-def empty_directory(root: Path) -> None:
+def empty_directory(root: Path, *, timeout_s: float = SWEEP_TIMEOUT_S) -> None:
     """Remove everything below `root`.
 
     Raises:
         ReclaimError: Something could not be removed.
     """
-    removal = TreeRemoval(None)
+    removal = TreeRemoval(None, timeout_s=timeout_s)
     removal.empty(root)
     raise_for_survivors(removal.survivors)
 

@@ -8,11 +8,13 @@ import subprocess
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from pytest_chalk.sandbox.output import BoundedOutput, Completed, read_until_exit
+from pytest_chalk.sandbox.output import BoundedOutput, completed, read_until_exit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
+
+    from pytest_chalk.sandbox.output import Completed
 
 _CAN_PEEK = hasattr(os, "waitid")
 
@@ -60,14 +62,7 @@ def run_trusted(
         for pipe in (process.stdout, process.stderr):
             if pipe is not None:
                 pipe.close()
-    stdout, stderr = streams.values()
-    return Completed(
-        exit_code=process.returncode,
-        stdout=stdout.rendered(),
-        stderr=stderr.rendered(),
-        timed_out=not ended,
-        truncated=stdout.is_truncated or stderr.is_truncated,
-    )
+    return completed(process.returncode, *streams.values(), timed_out=not ended)
 
 
 def _has_ended(process: subprocess.Popen[bytes]) -> bool:

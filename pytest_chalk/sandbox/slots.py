@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from pytest_chalk.errors import ChalkError, RunOptionError, SlotError
 from pytest_chalk.sandbox.layout import BoxPaths, Slot
+from pytest_chalk.sandbox.process_table import ON_LINUX
 from pytest_chalk.sandbox.workdir import clean_up_after_crash, make_slot_directory
 
 SLOT_VARIABLE = "CHALK_SLOT"
@@ -129,7 +130,8 @@ def _find_inherited() -> int | None:
 
 
 def _is_root() -> bool:
-    return os.geteuid() == 0
+    """Say whether we can give the student a uid of its own and take it away again."""
+    return ON_LINUX and os.geteuid() == 0
 
 
 def _default_base() -> Path:

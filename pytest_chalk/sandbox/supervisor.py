@@ -62,6 +62,9 @@ STUDENT_MAX_PROCESSES = 2048
 """Processes and threads of one student uid: far above a parallel build, far below what takes the
 host's last process slot."""
 
+UNSEEN_PID = -1
+"""Stands for a survivor that nobody saw, but whose dead parents kept coming in."""
+
 MAX_FDS_PER_MESSAGE = 64
 RECEIVE_BYTES = 65_536
 
@@ -221,7 +224,8 @@ class Supervisor:
             os.waitpid(pid, 0)
             return failure
         self._launch_ids[pid] = request["id"]
-        self._sessions[pid] = process_table.clock_s()
+        if not ON_LINUX:
+            self._sessions[pid] = process_table.clock_s()
         return {"pid": pid}
 
     def _await_exec(self, pid: int, error_fd: int) -> dict[str, Any]:
@@ -290,8 +294,10 @@ class Supervisor:
                     break
                 time.sleep(0.001)
                 self.reap()
-            if not met_somebody or (living and time.monotonic() >= end):
-                return living
+            if not met_somebody:
+                return []
+            if time.monotonic() >= end:
+                return living or [UNSEEN_PID]
 
     def leave(self) -> None:
         """Kill everybody and reap them: pid 1 may be slow to, and zombies count as processes."""

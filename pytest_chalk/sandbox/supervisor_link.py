@@ -124,11 +124,6 @@ class SupervisorLink:
                 return None
             self._wait_readable(left)
 
-    @property
-    def is_broken(self) -> bool:
-        """Whether the supervisor is known to be dead or out of step."""
-        return bool(self._broken) or self._process.poll() is not None
-
     def stop(self) -> None:
         """End the supervisor; what still runs of the student dies with it. Never raises."""
         _links.discard(self)
@@ -165,7 +160,7 @@ class SupervisorLink:
 
     def _send(self, line: bytes, fds: Sequence[int]) -> None:
         if self._broken:
-            raise self.error()
+            raise self._error()
         # An interrupt may leave half a line on the way: unusable until the line is whole.
         self._broken = "a request was interrupted"
         try:
@@ -178,7 +173,7 @@ class SupervisorLink:
     def _read_lines(self, timeout_s: float) -> None:
         """Take in what has arrived, waiting up to `timeout_s` for a first byte."""
         if self._broken:
-            raise self.error()
+            raise self._error()
         if not self._wait_readable(timeout_s):
             return
         try:
@@ -197,17 +192,16 @@ class SupervisorLink:
 
     def _wait_readable(self, timeout_s: float | None) -> bool:
         if self._broken:
-            raise self.error()
+            raise self._error()
         poll = select.poll()
         poll.register(self._socket, select.POLLIN)
         return bool(poll.poll(None if timeout_s is None else max(0.0, timeout_s * 1000)))
 
     def _break(self, why: str) -> NoReturn:
         self._broken = why
-        raise self.error()
+        raise self._error()
 
-    def error(self) -> BoxError:
-        """Return what to raise when the connection is of no use any more."""
+    def _error(self) -> BoxError:
         status = self._process.poll()
         ending = "" if status is None else f" (exit status {status})"
         return BoxError(

@@ -6,18 +6,15 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_chalk.sandbox.removal import Spared, TreeRemoval, raise_for_survivors
+from pytest_chalk.sandbox.removal import SWEEP_TIMEOUT_S, Spared, TreeRemoval, raise_for_survivors
 from pytest_chalk.sandbox.student import slot_of_student
 from pytest_chalk.sandbox.sysv_ipc import find_ipc_ids, remove_ipc
-from pytest_chalk.sandbox.workdir import PUBLIC_DIRECTORIES
+from pytest_chalk.sandbox.workdir import PUBLIC_DIRECTORIES, make_missing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pytest_chalk.sandbox.layout import Slot
-
-SWEEP_TIMEOUT_S = 600.0
-"""One sweep. A hundred thousand files take about a second."""
 
 
 def delete_files(
@@ -29,7 +26,8 @@ def delete_files(
 ) -> int:
     """Delete the student's files and System V objects; return how many files and folders went.
 
-    Links are removed, never followed. The roots, the workdir's `data` and `shared` stay, emptied.
+    Links are removed, never followed. The roots, the workdir's `data` and `shared` stay, emptied,
+    and a `data` that the student took away is made again.
     At level `none`, where files do not tell whose they are, everything in the workdir but
     `shared` goes, whoever owns it, and nothing outside of the workdir.
 
@@ -61,6 +59,8 @@ def delete_files(
         remove_ipc(uid)
         removal.survivors += [f"System V {kind} {number}" for kind, number in find_ipc_ids(uid)]
     raise_for_survivors(removal.survivors)
+    if include is None and slot.paths.workdir.is_dir():
+        make_missing(slot)
     return removal.removed
 
 

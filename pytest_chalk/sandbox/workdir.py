@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING
 
 from pytest_chalk.errors import UnreapableCohortError
 from pytest_chalk.sandbox.process_table import living_of_uid
-from pytest_chalk.sandbox.removal import TreeRemoval, empty_directory, raise_for_survivors
+from pytest_chalk.sandbox.removal import (
+    SWEEP_TIMEOUT_S,
+    TreeRemoval,
+    empty_directory,
+    raise_for_survivors,
+)
 from pytest_chalk.sandbox.supervisor_link import SupervisorLink
 from pytest_chalk.sandbox.sysv_ipc import remove_ipc
 
@@ -88,7 +93,7 @@ def raise_for_living(pids: list[int], student_uid: int) -> None:
         raise UnreapableCohortError(message)
 
 
-def remove_outside_workdir(slot: Slot) -> None:
+def remove_outside_workdir(slot: Slot, *, timeout_s: float = SWEEP_TIMEOUT_S) -> None:
     """Remove the student's files in public directories, and its System V objects.
 
     Without a uid of its own there is no telling what is the student's, so nothing is removed.
@@ -99,7 +104,7 @@ def remove_outside_workdir(slot: Slot) -> None:
     if slot.separates_uids:
         remove_ipc(slot.student_uid)
         kept = (slot.paths.workdir, slot.paths.data_dir, slot.paths.shared_dir)
-        removal = TreeRemoval(slot.student_uid, kept=kept)
+        removal = TreeRemoval(slot.student_uid, kept=kept, timeout_s=timeout_s)
         for root in PUBLIC_DIRECTORIES:
             removal.empty(root, is_public=True)
         raise_for_survivors(removal.survivors)
@@ -118,7 +123,7 @@ def is_as_new(slot: Slot) -> bool:
         return False
 
 
-def make_anew(slot: Slot) -> None:
+def make_anew(slot: Slot, *, timeout_s: float = SWEEP_TIMEOUT_S) -> None:
     """Empty the workdir, whoever owns what is in it, and make its folders.
 
     Raises:
@@ -130,11 +135,22 @@ def make_anew(slot: Slot) -> None:
         workdir.unlink(missing_ok=True)
         slot.directory.mkdir(parents=True, exist_ok=True)
         workdir.mkdir(mode=0o700)
-    empty_directory(workdir)
-    for path, uid, gid, mode in _folders(slot):
-        path.mkdir(exist_ok=True)
-        os.chown(path, uid, gid, follow_symlinks=False)
-        path.chmod(mode)
+    empty_directory(workdir, timeout_s=timeout_s)
+    _set_owner(*_folders(slot)[0])
+    make_missing(slot)
+
+
+def make_missing(slot: Slot) -> None:
+    """Make those of `data` and `shared` that are not there; the student can remove its own."""
+    for path, *owner in _folders(slot)[1:]:
+        if not os.path.lexists(path):
+            path.mkdir()
+            _set_owner(path, *owner)
+
+
+def _set_owner(path: Path, uid: int, gid: int, mode: int) -> None:
+    os.chown(path, uid, gid, follow_symlinks=False)
+    path.chmod(mode)
 
 
 def _folders(slot: Slot) -> tuple[tuple[Path, int, int, int], ...]:

@@ -2,6 +2,7 @@ import ast
 import importlib
 import sys
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
@@ -20,15 +21,14 @@ def statements(file):
 
 def is_re_export(statement):
     match statement:
-        case ast.Import() | ast.ImportFrom():
-            return True
-        case ast.Expr(value=ast.Constant(value=str())):
-            return True
-        case ast.Assign(targets=[ast.Name(id="__all__" | "__path__")]):
-            return True
-        case ast.FunctionDef(name="__getattr__"):
-            return True
-        case ast.If(test=ast.Name(id="TYPE_CHECKING")):
+        case (
+            ast.Import()
+            | ast.ImportFrom()
+            | ast.Expr(value=ast.Constant(value=str()))
+            | ast.Assign(targets=[ast.Name(id="__all__" | "__path__")])
+            | ast.FunctionDef(name="__getattr__")
+            | ast.If(test=ast.Name(id="TYPE_CHECKING"))
+        ):
             return True
     return False
 
@@ -72,7 +72,8 @@ def test_a_module_under_chalk_has_every_public_name_of_its_original(project, mod
     defined = [
         name
         for name, value in vars(original).items()
-        if not name.startswith("_") and getattr(value, "__module__", "") == original.__name__
+        if getattr(value, "__module__", "") == original.__name__
+        and not (name.startswith("_") or isinstance(value, TypeVar))
     ]
     wanted = sorted({*getattr(original, "__all__", ()), *defined})
 
@@ -301,6 +302,25 @@ def test_a_bare_directory_called_environment_is_no_real_package_and_stays_import
     assert printed == "chalk, environment: ours gym"
 
 
+def test_the_projects_own_environment_wins_in_either_order_of_installing(project):
+    project.ini(chalk_tasks="src/environment/tasks")
+    project.file("src/environment/__init__.py", "OWN = True\n")
+    project.task("src/environment/tasks/a")
+
+    printed = project.python(
+        """
+        remove_finder()
+        sys.path.remove(str(settings.root / "src"))
+        install_aliases("auto")
+        install_finder(settings)
+        import environment, environment.tasks.a
+        print(environment.OWN, report_aliases().text)
+        """
+    )
+
+    assert printed.startswith("True chalk: ours; environment is ")
+
+
 def test_installing_twice_leaves_one_entry_per_name(project):
     printed = project.python(
         """
@@ -361,7 +381,11 @@ def test_a_scoring_script_of_a_project_with_its_own_environment_runs_too(project
     project.task("src/environment/tasks/a")
     project.file(
         "src/environment/tasks/a/scoring_script.py",
-        "from environment import OWN\nimport chalk, tasks.a\nprint(OWN, tasks.a.Found.__module__)\n",
+        """
+        from environment import OWN
+        import chalk, tasks.a
+        print(OWN, tasks.a.Found.__module__)
+        """,
     )
 
     printed = child(project, "-m", "environment.tasks.a.scoring_script")

@@ -108,6 +108,25 @@ def test_a_foreign_tasks_module_that_is_imported_already_is_an_error_naming_both
     assert "/elsewhere/tasks.py" in printed
 
 
+def test_the_seed_name_fails_naming_the_canonical_one_where_that_is_foreign(project, tmp_path):
+    project.task("tasks/a")
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "tasks.py").write_text("")
+
+    printed = project.python(
+        """
+        try:
+            import environment.tasks.a
+        except TaskImportError as error:
+            print(error)
+        """,
+        path=(tmp_path / "site",),
+    )
+
+    assert "imported as tasks.<name>" in printed
+    assert "site/tasks.py" in printed
+
+
 def test_a_foreign_tasks_module_is_never_taken_from_those_who_import_it(project, tmp_path):
     project.task("tasks/a")
     (tmp_path / "site").mkdir()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_chalk.sandbox import Box, CurrentRun, acquire_slot, enter_run, release_slot
+from pytest_chalk.sandbox import Box, CurrentRun, acquire_slot, enter_run, release_slot, slots
 from pytest_chalk.sandbox import run_as_student as run_command
 from pytest_chalk.sandbox.slots import BASE_VARIABLE, SLOT_VARIABLE
 
@@ -28,14 +28,16 @@ def public_folder():
 
 @pytest.fixture
 def slot_base(public_folder, monkeypatch):
+    """Slots of the test's own, also where this pytest process has one already."""
     base = public_folder / "base"
     monkeypatch.setenv(BASE_VARIABLE, str(base))
     monkeypatch.delenv(SLOT_VARIABLE, raising=False)
+    monkeypatch.setattr(slots, "_held", [])
     return base
 
 
 @pytest.fixture
-def slot(slot_base):
+def slot(slot_base):  # noqa: ARG001 - sets the environment
     yield acquire_slot()
     release_slot()
 
@@ -85,12 +87,12 @@ def student_python(box):
 
 
 @pytest.fixture
-def harness(slot_base):
+def harness(slot_base):  # noqa: ARG001 - sets the environment
     """Starts a Python process of ours that has the package and the test's slots."""
     started = []
 
     def start(script, **env):
-        process = subprocess.Popen(
+        process = subprocess.Popen(  # noqa: S603 - the test's own script
             [sys.executable, "-c", script],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -44,7 +44,8 @@ def test_two_submissions_of_one_name_do_not_meet(current_run, box, sh):
     assert kept == {"x": "1\n", "x-2": "2\n"}
 
 
-def test_the_students_processes_are_dead_before_anything_is_copied(current_run, box):
+@pytest.mark.usefixtures("current_run")
+def test_the_students_processes_are_dead_before_anything_is_copied(box):
     script = "while :; do echo good >data/x; echo bad >data/x; done"
     writer = box.launch(Command(("sh", "-c", script)))
     time.sleep(0.2)
@@ -79,7 +80,8 @@ def test_without_a_run_copies_go_to_the_users_folder(box, sh, tmp_path, monkeypa
     assert copy.is_relative_to(tmp_path)
 
 
-def test_killing_by_uid_kills_the_current_runs_processes(current_run, box):
+@pytest.mark.usefixtures("current_run")
+def test_killing_by_uid_kills_the_current_runs_processes(box):
     process = box.launch(Command(("sleep", "60")))
 
     kill_processes(box.slot.student_uid, deadline=5.0)

@@ -1,7 +1,9 @@
+# ruff: noqa: S603, S607 - the tests start programs of their own
 from __future__ import annotations
 
 import os
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -28,6 +30,16 @@ def test_everything_of_the_student_goes_and_the_folders_stay(box, sh, uid):
     assert delete_files(uid) == 6
 
     assert left(box) == ["data", "shared"]
+
+
+def test_a_data_folder_that_the_student_took_away_is_made_again(box, sh, uid):
+    sh("rm -rf data; ln -s /etc data")
+
+    delete_files(uid)
+
+    assert left(box) == ["data", "shared"]
+    assert not box.paths.data_dir.is_symlink()
+    assert sh("echo usable >data/x && cat data/x").stdout == b"usable\n"
 
 
 @root_only
@@ -99,7 +111,8 @@ def test_three_thousand_levels_are_removed(box, sh, uid, student_python):
     assert left(box) == ["data", "shared"]
 
 
-def test_odd_names_and_closed_folders_are_removed(box, sh, uid, student_python):
+@pytest.mark.usefixtures("box")
+def test_odd_names_and_closed_folders_are_removed(sh, uid, student_python):
     script = (
         "import os\n"
         "for n in (b'-rf', b'new\\nline', b'\\xff', b'x' * 255, b'*'): open(n, 'w').close()\n"
@@ -112,14 +125,14 @@ def test_odd_names_and_closed_folders_are_removed(box, sh, uid, student_python):
 
 @root_only
 def test_files_in_public_folders_go_and_those_of_others_stay(sh, uid):
-    path = sh("mktemp -d /tmp/chalk-XXXXXX").stdout.decode().strip()
-    ours = subprocess.check_output(["mktemp", "/tmp/chalk-XXXXXX"], text=True).strip()
+    path = Path(sh("mktemp -d -p /tmp").stdout.decode().strip())
+    ours = Path(subprocess.check_output(["mktemp", "-p", "/tmp"], text=True).strip())  # noqa: S108
 
     delete_files(uid)
 
-    assert not os.path.exists(path)
-    assert os.path.exists(ours)
-    os.unlink(ours)
+    assert not path.exists()
+    assert ours.exists()
+    ours.unlink()
 
 
 @root_only
@@ -131,7 +144,8 @@ def test_only_what_is_included_is_swept(box, sh, uid):
     assert left(box) == ["data", "data/a", "data/b", "data/b/x", "shared"]
 
 
-def test_files_of_anybody_but_the_student_are_not_to_be_had(uid, box):
+@pytest.mark.usefixtures("box")
+def test_files_of_anybody_but_the_student_are_not_to_be_had(uid):
     for other in (uid + 2, 0 if os.geteuid() == 0 else uid + 1):
         with pytest.raises(StudentUidError, match=f"STUDENT_UID, which is {uid}"):
             delete_files(other)
@@ -150,7 +164,8 @@ def test_what_cannot_be_removed_is_named(box, sh, uid):
     subprocess.run(["chattr", "-i", str(stuck)], check=True)
 
 
-def test_a_sweep_that_takes_too_long_is_given_up(box, sh, uid):
+@pytest.mark.usefixtures("box")
+def test_a_sweep_that_takes_too_long_is_given_up(sh, uid):
     sh("touch data/a data/b")
 
     with pytest.raises(ReclaimError, match="longer than 0 s"):

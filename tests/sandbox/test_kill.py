@@ -115,7 +115,7 @@ def test_a_fork_bomb_is_killed_and_the_student_can_run_again(box, sh, student_py
 
 
 @root_only
-def test_a_process_whose_leader_left_is_seen_and_killed(box, sh, student_python):
+def test_a_process_whose_leader_left_is_seen_and_killed(box, student_python):
     if os.uname().machine != "x86_64":
         pytest.skip("the number of the exit call is that of x86_64")
     launch(box, student_python, "-c", LEADERLESS_THREAD)

@@ -1,3 +1,4 @@
+# ruff: noqa: S603, S607 - the tests start programs of their own
 from __future__ import annotations
 
 import os
@@ -35,7 +36,8 @@ def test_a_command_can_never_gain_privileges(sh):
     assert {int(status[f"Cap{kind}"], 16) for kind in ("Inh", "Prm", "Eff", "Amb")} == {0}
 
 
-def test_signals_that_the_harness_ignores_or_blocks_are_the_students_again(box, sh):
+@pytest.mark.usefixtures("box")
+def test_signals_that_the_harness_ignores_or_blocks_are_the_students_again(sh):
     before = signal.signal(signal.SIGUSR1, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR2])
     try:
@@ -47,7 +49,8 @@ def test_signals_that_the_harness_ignores_or_blocks_are_the_students_again(box, 
     assert int(status["SigBlk"], 16) == int(status["SigIgn"], 16) == 0
 
 
-def test_a_command_leads_its_own_session_without_a_terminal(box, sh):
+@pytest.mark.usefixtures("box")
+def test_a_command_leads_its_own_session_without_a_terminal(sh):
     completed = sh("cut -d' ' -f1,6,7 /proc/$$/stat; (: </dev/tty) 2>/dev/null || echo no tty")
 
     pid, session, terminal, *rest = completed.stdout.split()
@@ -84,7 +87,7 @@ def test_files_are_made_private_in_the_workdir_and_no_core_is_dumped(box, sh):
 
 def test_no_descriptor_of_the_harness_is_inherited(sh, tmp_path):
     with (tmp_path / "log").open("w") as log:
-        os.set_inheritable(log.fileno(), True)
+        os.set_inheritable(log.fileno(), True)  # noqa: FBT003 - its signature
 
         completed = sh("ls /proc/$$/fd")
 
@@ -100,6 +103,19 @@ def test_extra_descriptors_arrive_at_the_numbers_asked_for(box):
 
     assert process.wait(5) == 0
     assert os.read(read_fd, 100) == b"to three\n"
+    os.close(read_fd)
+
+
+def test_arguments_longer_than_the_sockets_buffer_arrive_whole(box):
+    read_fd, write_fd = os.pipe()
+    words = ("x" * 100_000,) * 8
+    command = Command(("sh", "-c", "echo $#; echo ${#8}", "sh", *words), stdout_fd=write_fd)
+
+    process = box.launch(command)
+    os.close(write_fd)
+
+    assert process.wait(5) == 0
+    assert os.read(read_fd, 100) == b"8\n100000\n"
     os.close(read_fd)
 
 
@@ -146,8 +162,8 @@ def test_the_student_can_neither_change_shared_nor_replace_its_folders(box, sh):
     (box.paths.shared_dir / "given.txt").write_text("given")
 
     completed = sh(
-        "cat shared/given.txt; touch shared/x; echo >>shared/given.txt; mv shared s; rm -rf shared; "
-        "cd ..; mv workdir w"
+        "cat shared/given.txt; touch shared/x; echo >>shared/given.txt; mv shared s; "
+        "rm -rf shared; cd ..; mv workdir w"
     )
 
     assert completed.stdout == b"given"

@@ -51,7 +51,7 @@ def plain_user(public_folder):
 
 
 def _as_plain_user(argv, env, home):
-    completed = subprocess.run(
+    completed = subprocess.run(  # noqa: S603 - the test's own script
         argv,
         user=PLAIN_UID,
         group=PLAIN_UID,
@@ -101,7 +101,7 @@ def test_a_box_without_root_has_our_own_uid_and_says_so(plain_user):
 def test_only_what_the_box_started_is_killed(plain_user):
     output = plain_user(
         PRELUDE + "mine = subprocess.Popen(['sleep', '30'])\n"
-        'daemon = int(run("(setsid sh -c \'trap \\"\\" TERM; echo $$; exec sleep 60\' &)").stdout)\n'
+        "daemon = int(run(\"(setsid sh -c 'echo $$; exec sleep 60' &)\").stdout)\n"
         "stopped = box.launch(Command(('sh', '-c', 'kill -STOP $$')))\n"
         "time.sleep(0.1)\n"
         "kill_processes(slot.student_uid)\n"  # no current run: nothing may happen
@@ -129,7 +129,8 @@ def test_only_the_workdir_is_swept_whoever_is_asked_to_go(plain_user):
         PRELUDE + "own = Path.home() / 'own'; own.write_text('mine')\n"
         "(box.paths.shared_dir / 'given').write_text('x')\n"
         "run('mkdir -p data/a; : >data/a/b; chmod 0 data/a; : >top')\n"
-        "print(delete_files(slot.student_uid), delete_files(slot.student_uid, include=[own.parent]))\n"
+        "print(delete_files(slot.student_uid), end=' ')\n"
+        "print(delete_files(slot.student_uid, include=[own.parent]))\n"
         "print(own.exists(), sorted(p.name for p in box.paths.workdir.rglob('*')))\n"
         "box.close()\n"
         "print(sorted(p.name for p in box.paths.workdir.rglob('*')))\n"
@@ -161,7 +162,8 @@ def test_a_killed_harness_leaves_nothing(plain_user):
         "if pid == 0:\n"
         "    release_slot(); os.environ.pop('CHALK_SLOT', None)\n"
         "    box = Box(acquire_slot())\n"
-        "    child = box.launch(Command(('sh', '-c', \"trap '' TERM; (setsid sleep 60 &) ; sleep 60\")))\n"
+        "    script = \"trap '' TERM; (setsid sleep 60 &) ; sleep 60\"\n"
+        "    child = box.launch(Command(('sh', '-c', script)))\n"
         "    Path.home().joinpath('pid').write_text(str(child.pid)); time.sleep(60)\n"
         "time.sleep(0.7); os.kill(pid, signal.SIGKILL); os.waitpid(pid, 0); time.sleep(0.3)\n"
         "from pytest_chalk.sandbox.process_table import living_of_uid, read_proc\n"

@@ -1,3 +1,4 @@
+# ruff: noqa: S603, S607 - the tests start programs of their own
 from __future__ import annotations
 
 import os
@@ -6,6 +7,7 @@ import stat
 import subprocess
 import threading
 import time
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -117,7 +119,7 @@ def test_symlinks_in_a_tree_can_be_allowed_and_are_never_followed(work, dest):
 
     save_submission(work, dest, allow_symlinks=True)
 
-    assert os.readlink(dest / "link") == "/etc/hostname"
+    assert (dest / "link").readlink() == Path("/etc/hostname")
 
 
 def test_a_symlinked_parent_is_refused(work, dest):
@@ -133,7 +135,7 @@ def test_a_missing_parent_or_one_that_is_no_folder_is_refused(work, dest):
     refused(work / "file" / "answer", dest, "is not a directory")
 
 
-def test_no_race_of_links_lets_the_copy_out_of_the_tree(work, dest, tmp_path):
+def test_no_race_of_links_lets_the_copy_out_of_the_tree(work, tmp_path):
     secret = tmp_path / "secret"
     secret.mkdir()
     (secret / "answer").write_text("secret")
@@ -237,17 +239,19 @@ def test_a_deep_tree_is_refused_and_leaves_nothing(work, dest):
 
 def test_a_file_that_grows_while_it_is_copied_is_refused(work, dest):
     source = work / "growing"
-    source.write_bytes(b"x" * 2**20)
-    is_over = threading.Event()
+    with source.open("w") as file:
+        file.truncate(100 * 2**20)
+    is_over, has_begun = threading.Event(), threading.Event()
 
     def grow():
-        with source.open("ab") as file:
+        with source.open("ab", buffering=0) as file:
             while not is_over.is_set():
-                file.write(b"x" * 1000)
-                file.flush()
+                file.write(b"x")
+                has_begun.set()
 
     writer = threading.Thread(target=grow)
     writer.start()
+    has_begun.wait()
     try:
         refused(source, dest, "changed while it was copied")
     finally:
@@ -262,7 +266,7 @@ def test_odd_names_are_copied_and_shown_quoted(work, dest):
 
     save_submission(work, dest)
 
-    assert sorted(os.listdir(os.fsencode(dest))) == sorted(names)
+    assert sorted(os.fsencode(path.name) for path in dest.iterdir()) == sorted(names)
     (work / "esc\x1b[31m").symlink_to("x")
     message = refused(work, dest.with_name("other"), "is a symlink")
     assert "\x1b" not in message
@@ -273,10 +277,9 @@ def test_a_path_longer_than_the_kernel_takes_is_copied(work, dest, monkeypatch):
     source = work
     for _ in range(20):
         source /= "d" * 250
-        os.mkdir("d" * 250)
+        Path("d" * 250).mkdir()
         os.chdir("d" * 250)
-    with open("answer", "w") as answer:
-        answer.write("42")
+    Path("answer").write_text("42")
 
     save_submission(source / "answer", dest)
 
@@ -329,7 +332,7 @@ def test_a_failure_names_path_and_reason_but_no_content(work, dest):
 
 
 @root_only
-def test_a_full_disk_is_the_machines_fault_when_it_was_full_before(work, tmp_path, small_disk):
+def test_a_full_disk_is_the_machines_fault_when_it_was_full_before(work, small_disk):
     (work / "big").write_bytes(os.urandom(3 * 2**20))
 
     with pytest.raises(MachineError, match="no room"):

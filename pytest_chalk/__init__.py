@@ -62,7 +62,7 @@ _HOMES = {
     "save_submission": "sandbox",
 }
 
-__all__ = [  # noqa: PLE0604 - the names of _HOMES, spelled out for type checkers
+__all__ = [
     "ChalkError",
     "EvaluationRunConfig",
     "Judge",
@@ -92,7 +92,8 @@ __all__ = [  # noqa: PLE0604 - the names of _HOMES, spelled out for type checker
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - any exported object
     home = _HOMES.get(name)
     if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        message = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(message)
     found = getattr(import_module(f"{__name__}.{home}"), name)
     globals()[name] = found
     return found

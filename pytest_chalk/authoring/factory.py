@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -13,6 +13,7 @@ from pytest_chalk.authoring.step import Step
 from pytest_chalk.authoring.task import Task
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from pytest_chalk.authoring.script import Turn
@@ -52,10 +53,14 @@ def create_task(  # noqa: PLR0913 - the seeds prescribe the signature
     Step classes are called `step_1`, `step_2`, ...; each run gets fresh steps that share its
     config.
     """
-    step_classes = [_step_class(config, number) for number, config in enumerate(steps, 1)]
+    name, module = id.replace("-", "_"), _calling_module()
+    step_classes = [
+        _step_class(config, f"step_{number}", (module, name))
+        for number, config in enumerate(steps, 1)
+    ]
     body: dict[str, Any] = {
         "id": id,
-        "__module__": _calling_module(),
+        "__module__": module,
         "system_prompt": property(lambda self: _resolved(system_prompt, self.config)),
         "tools": property(lambda _: list(tools)),
         "steps": property(lambda self: [cls(config=self.config) for cls in step_classes]),
@@ -67,39 +72,49 @@ def create_task(  # noqa: PLR0913 - the seeds prescribe the signature
         body["configure_tools"] = lambda _: configure_tools()
     if pre_hook is not None:
         body["pre_hook"] = lambda self: pre_hook(self.config)
-    return type(id.replace("-", "_"), (Task,), body)
+    return type(name, (Task,), body)
 
 
-def _step_class(given: StepConfig, number: int) -> type[Step]:
-    class FactoryStep(Step):
-        submission_paths = given.submission_paths
-        name = given.name
-        pass_score = given.pass_score
-        solution = given.solution
+class _FactoryStep(Step):
+    """A step that does what its `StepConfig` says."""
 
-        @property
-        @override
-        def instructions(self) -> str:
-            return _resolved(given.instructions, self.config)
+    _given: StepConfig
 
-        @property
-        @override
-        def judge(self) -> Judge:
-            judge = given.judge
-            return judge if isinstance(judge, Judge) else judge(self.config)
+    @property
+    @override
+    def instructions(self) -> str:
+        return _resolved(self._given.instructions, self.config)
 
-        @override
-        def pre_scoring_hook(self) -> None:
-            if given.pre_scoring_hook is not None:
-                given.pre_scoring_hook(self.config)
+    @property
+    @override
+    def judge(self) -> Judge:
+        judge = self._given.judge
+        return judge if isinstance(judge, Judge) else judge(self.config)
 
-        @override
-        def post_hook(self) -> None:
-            if given.post_hook is not None:
-                given.post_hook(self.config)
+    @override
+    def pre_scoring_hook(self) -> None:
+        if self._given.pre_scoring_hook is not None:
+            self._given.pre_scoring_hook(self.config)
 
-    FactoryStep.__name__ = FactoryStep.__qualname__ = f"step_{number}"
-    return FactoryStep
+    @override
+    def post_hook(self) -> None:
+        if self._given.post_hook is not None:
+            self._given.post_hook(self.config)
+
+
+def _step_class(given: StepConfig, name: str, owner: tuple[str, str]) -> type[Step]:
+    """Return the class of one step; `owner` is the module and class name of its task."""
+    module, task_name = owner
+    body = {
+        "__module__": module,
+        "__qualname__": f"{task_name}.{name}",
+        "_given": given,
+        "submission_paths": given.submission_paths,
+        "name": given.name,
+        "pass_score": given.pass_score,
+        "solution": given.solution,
+    }
+    return type(name, (_FactoryStep,), body)
 
 
 def _resolved(value: T | Callable[[RunConfig], T], config: RunConfig) -> T:
@@ -108,6 +123,5 @@ def _resolved(value: T | Callable[[RunConfig], T], config: RunConfig) -> T:
 
 def _calling_module() -> str:
     """Name the module that calls `create_task`, so that the task is collected where it is made."""
-    import sys  # noqa: PLC0415 - the only use
-
-    return str(sys._getframe(2).f_globals.get("__name__", __name__))  # noqa: SLF001 - as namedtuple does
+    caller = sys._getframe(2)  # noqa: SLF001 - as namedtuple does
+    return str(caller.f_globals.get("__name__", __name__))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from pytest_chalk.authoring.conversation import Conversation
     from pytest_chalk.authoring.step import Step
     from pytest_chalk.authoring.step_clock import StepClock

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from types import FunctionType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
 
 
 def refuse_plain_methods(cls: type, namespace: Mapping[str, object], names: Iterable[str]) -> None:
@@ -16,8 +19,9 @@ def refuse_plain_methods(cls: type, namespace: Mapping[str, object], names: Iter
     """
     for name in sorted(names):
         if isinstance(namespace.get(name), FunctionType):
-            raise TypeError(
+            message = (
                 f"{cls.__module__}.{cls.__qualname__}: {name!r} is a plain method, but it is read "
                 f"as a property: it is missing the @property decorator. Write\n"
                 f"    @property\n    def {name}(self): ..."
             )
+            raise TypeError(message)

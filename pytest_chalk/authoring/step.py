@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from functools import wraps
+from functools import cached_property, wraps
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -12,7 +14,7 @@ from typing_extensions import override
 from pytest_chalk.authoring.properties import refuse_plain_methods
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from pytest_chalk.authoring.judge import Judge
     from pytest_chalk.authoring.script import Turn
@@ -44,10 +46,11 @@ class Step(ABC):
         self.config: Final = config
 
     @override
-    def __init_subclass__(cls, **kwargs: Any) -> None:  # noqa: ANN401 - passed on untouched
+    def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         refuse_plain_methods(cls, cls.__dict__, ("submission_paths",))
         _check_submission_paths(cls)
+        _check_pass_score(cls)
 
     @property
     @abstractmethod
@@ -59,10 +62,10 @@ class Step(ABC):
     def judge(self) -> Judge:
         """Who scores the step. Read after `pre_scoring_hook`, so it can use what that prepared."""
 
-    def pre_scoring_hook(self) -> None:
+    def pre_scoring_hook(self) -> None:  # noqa: B027 - a hook that many steps leave alone
         """Stop the student and collect its submission; called when it has finished the step."""
 
-    def post_hook(self) -> None:
+    def post_hook(self) -> None:  # noqa: B027 - a hook that most steps leave alone
         """Clean up; called whenever the step began, also after an error or a limit."""
 
 
@@ -76,35 +79,52 @@ def validated_submission_paths(owner: str, paths: object) -> tuple[Path, ...] | 
     if paths is None:
         return None
     if not isinstance(paths, tuple):
-        raise TypeError(
-            f"{owner}: submission_paths must be a tuple of paths, got {type(paths).__name__}"
-        )
+        message = f"{owner}: submission_paths must be a tuple of paths, got {type(paths).__name__}"
+        raise TypeError(message)
     for path in paths:
         if not isinstance(path, Path) or not path.is_absolute():
-            raise ValueError(
-                f"{owner}: submission_paths must be absolute, got {str(path)!r}. "
-                "Write a Path such as STUDENT_DATA_DIR / 'answer.txt'"
+            message = (
+                f"{owner}: submission_paths must be absolute, got {str(path)!r} "
+                f"({type(path).__name__}). Write a Path such as STUDENT_DATA_DIR / 'answer.txt'"
             )
+            raise ValueError(message)
     return paths
 
 
 def _check_submission_paths(cls: type[Step]) -> None:
     declared = cls.__dict__.get("submission_paths")
-    owner = f"{cls.__module__}.{cls.__qualname__}"
+    owner = _owner(cls)
     if isinstance(declared, property):
-        if declared.fget is not None and not getattr(declared.fget, "__isabstractmethod__", False):
-            cls.submission_paths = _validating(owner, declared)
+        # An abstract one is left alone: the wrapper would hide from ABC that it is abstract.
+        if declared.fget is not None and not declared.__isabstractmethod__:
+            cls.submission_paths = declared.getter(_validating(owner, declared.fget))
+    elif isinstance(declared, cached_property):
+        checked = cached_property(_validating(owner, declared.func))
+        checked.__set_name__(cls, "submission_paths")
+        cls.submission_paths = checked
     elif not hasattr(type(declared), "__get__"):
         validated_submission_paths(owner, declared)
 
 
-def _validating(owner: str, declared: property) -> property:
-    getter = declared.fget
-    if getter is None:  # pragma: no cover - the caller looked
-        return declared
-
+def _validating(
+    owner: str, getter: Callable[[Any], Any]
+) -> Callable[[Any], tuple[Path, ...] | None]:
     @wraps(getter)
     def read(self: Step) -> tuple[Path, ...] | None:
         return validated_submission_paths(owner, getter(self))
 
-    return property(read, declared.fset, declared.fdel, declared.__doc__)
+    return read
+
+
+def _check_pass_score(cls: type[Step]) -> None:
+    declared = cls.__dict__.get("pass_score")
+    if declared is None or hasattr(type(declared), "__get__"):
+        return
+    is_number = isinstance(declared, Real) and not isinstance(declared, bool)
+    if not is_number or not math.isfinite(declared):
+        message = f"{_owner(cls)}: pass_score must be a finite number or None, got {declared!r}"
+        raise TypeError(message)
+
+
+def _owner(cls: type) -> str:
+    return f"{cls.__module__}.{cls.__qualname__}"

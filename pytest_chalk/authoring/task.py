@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 from typing_extensions import override
 
@@ -43,20 +43,21 @@ class Task(ABC):
         self.config: Final = config
 
     @override
-    def __init_subclass__(cls, **kwargs: Any) -> None:  # noqa: ANN401 - passed on untouched
+    def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         refuse_plain_methods(cls, cls.__dict__, _PROPERTIES)
 
-    def __new__(cls, *_args: object, **_kwargs: object) -> Task:
+    def __new__(cls, *_args: object, **_kwargs: object) -> Self:
         """Refuse a class that still lacks members, naming them all."""
         missing = sorted(getattr(cls, "__abstractmethods__", ()))
         if missing:
-            raise TypeError(
+            message = (
                 f"{cls.__module__}.{cls.__qualname__} cannot be built: it does not implement "
                 f"{', '.join(missing)}. Write each as a property, for example\n"
                 f"    @property\n    def {missing[0]}(self): ...\n"
                 "(return None from system_prompt for no system message)"
             )
+            raise TypeError(message)
         return super().__new__(cls)
 
     @property
@@ -90,7 +91,7 @@ class Task(ABC):
         """Data sets to mount, where a backend can."""
         return []
 
-    def configure_tools(self) -> None:
+    def configure_tools(self) -> None:  # noqa: B027 - a hook that most tasks leave alone
         """Configure tools; called before the task's tools are made."""
 
     def pre_hook(self) -> dict[str, Any] | None:

@@ -13,7 +13,15 @@ whoever parses it."""
 
 
 class ScoreFileError(ValueError):
-    """The text is no result; the message says what is wrong with it."""
+    """There is no usable result; the message says what is wrong and what was wanted."""
+
+    def __init__(self, *, found: str) -> None:
+        """Compose the message; `found` says what the result file is, has or lacks."""
+        self.found = found
+        super().__init__(
+            f'the result file {found}; wanted {{"score": <finite number>, "metadata": {{...}}}} '
+            "written by the scoring script to the path of its last argument"
+        )
 
 
 @dataclass(frozen=True)
@@ -32,7 +40,7 @@ def parse_score_file(content: bytes) -> ScriptResult:
             number (NaN, Infinity, booleans and strings are none).
     """
     if len(content) > MAX_SCORE_FILE_BYTES:
-        raise ScoreFileError(_wrong(f"is longer than {MAX_SCORE_FILE_BYTES:,} bytes"))
+        raise ScoreFileError(found=f"is longer than {MAX_SCORE_FILE_BYTES:,} bytes")
     try:
         found = json.loads(
             content.decode("utf-8"),
@@ -40,47 +48,40 @@ def parse_score_file(content: bytes) -> ScriptResult:
             object_pairs_hook=_refuse_duplicates,
         )
     except RecursionError:
-        raise ScoreFileError(_wrong("is nested too deeply")) from None
+        raise ScoreFileError(found="is nested too deeply") from None
     except ScoreFileError:
         raise
     except ValueError as error:
-        raise ScoreFileError(_wrong(f"is not valid JSON: {error}")) from None
+        raise ScoreFileError(found=f"is not valid JSON: {error}") from None
     return _result(found)
 
 
 def _result(found: object) -> ScriptResult:
     if not isinstance(found, dict):
-        raise ScoreFileError(_wrong(f"is a {type(found).__name__}"))
+        raise ScoreFileError(found=f"is a {type(found).__name__}")
     missing = [key for key in ("score", "metadata") if key not in found]
     if missing:
-        raise ScoreFileError(_wrong(f"lacks {' and '.join(map(repr, missing))}"))
+        raise ScoreFileError(found=f"lacks {' and '.join(map(repr, missing))}")
     score, metadata = found["score"], found["metadata"]
     if isinstance(score, bool) or not isinstance(score, (int, float)):
-        raise ScoreFileError(_wrong(f"has the score {score!r}, which is no number"))
+        raise ScoreFileError(found=f"has the score {score!r:.100}, which is no number")
     if not isinstance(metadata, dict):
-        raise ScoreFileError(_wrong(f"has {type(metadata).__name__} for metadata, not an object"))
+        raise ScoreFileError(found=f"has {type(metadata).__name__} for metadata, not an object")
     try:
         number = float(score)
     except OverflowError:
         number = math.inf
     if not math.isfinite(number):
-        raise ScoreFileError(_wrong("has a score that is not finite"))
+        raise ScoreFileError(found="has a score that is not finite")
     return ScriptResult(number, metadata)
 
 
-def _wrong(what: str) -> str:
-    return (
-        f'the result file {what}; wanted {{"score": <finite number>, "metadata": {{...}}}} '
-        "written by the scoring script to the path of its last argument"
-    )
-
-
 def _refuse_constant(name: str) -> float:
-    raise ScoreFileError(_wrong(f"holds {name}, which is no JSON"))
+    raise ScoreFileError(found=f"holds {name}, which is no JSON")
 
 
 def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise ScoreFileError(_wrong("has a key twice"))
+        raise ScoreFileError(found="has a key twice")
     return found

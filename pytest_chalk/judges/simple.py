@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING
 from typing_extensions import override
 
 from pytest_chalk.authoring.judge import Judge
-from pytest_chalk.schemas.scoring import Scoring
 
 if TYPE_CHECKING:
     import re
     from collections.abc import Sequence
 
+    from pytest_chalk.schemas.scoring import Scoring
     from pytest_chalk.schemas.transcript import Transcript
 
 NO_MATCH = "Transcript contains no match."
+"""Beside each pattern that was not found."""
 
 
 class AlwaysPassJudge(Judge):
@@ -24,7 +25,7 @@ class AlwaysPassJudge(Judge):
     @override
     def evaluate(self, transcript: Transcript) -> Scoring:
         """Return a pass, whatever happened."""
-        return Scoring(score=1.0, metadata={}, continue_task=True)
+        return _scoring(passed=True, metadata={})
 
 
 class RegexJudge(Judge):
@@ -35,7 +36,16 @@ class RegexJudge(Judge):
     """
 
     def __init__(self, expected: Sequence[re.Pattern[str]]) -> None:
+        """Take compiled patterns; none at all is a pass.
+
+        Raises:
+            TypeError: One of them is not compiled.
+        """
         self.expected = tuple(expected)
+        for pattern in self.expected:
+            if not callable(getattr(pattern, "search", None)):
+                message = f"RegexJudge takes compiled patterns: re.compile({pattern!r:.200})"
+                raise TypeError(message)
 
     @override
     def evaluate(self, transcript: Transcript) -> Scoring:
@@ -46,11 +56,7 @@ class RegexJudge(Judge):
             if message.role == "assistant" and message.text
         )
         missed = [pattern for pattern in self.expected if pattern.search(said) is None]
-        return Scoring(
-            score=float(not missed),
-            metadata=dict.fromkeys(_labels(missed), NO_MATCH),
-            continue_task=not missed,
-        )
+        return _scoring(passed=not missed, metadata=dict.fromkeys(_labels(missed), NO_MATCH))
 
 
 def _labels(patterns: Sequence[re.Pattern[str]]) -> list[str]:
@@ -62,3 +68,10 @@ def _labels(patterns: Sequence[re.Pattern[str]]) -> list[str]:
             label, number = f"{pattern.pattern} ({number})", number + 1
         labels.append(label)
     return labels
+
+
+def _scoring(*, passed: bool, metadata: dict[str, str]) -> Scoring:
+    # Here and not at the top: a scoring script that imports its task needs no pydantic.
+    from pytest_chalk.schemas.scoring import Scoring  # noqa: PLC0415 - see above
+
+    return Scoring(float(passed), dict(metadata), passed)

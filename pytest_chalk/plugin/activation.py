@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-import signal
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -55,6 +54,7 @@ def _register(config: pytest.Config, state: ChalkState) -> None:
     from pytest_chalk.plugin.controller import Controller
     from pytest_chalk.plugin.matrix import Matrix
     from pytest_chalk.plugin.report_data import ReportWriter
+    from pytest_chalk.sandbox.own_process import interrupt_on_sigterm
 
     register = config.pluginmanager.register
     register(Collection(config), "chalk-collection")
@@ -62,7 +62,7 @@ def _register(config: pytest.Config, state: ChalkState) -> None:
     register(ReportWriter(), "chalk-report-writer")
     if not is_worker(config):
         register(Controller(config, task_nodeids(state.discovery)), "chalk-controller")
-    _end_on_sigterm()
+    interrupt_on_sigterm()
 
 
 def task_nodeids(discovery: DiscoverySettings) -> Callable[[str], bool]:
@@ -72,20 +72,3 @@ def task_nodeids(discovery: DiscoverySettings) -> Callable[[str], bool]:
         relative = os.path.relpath(package.path, discovery.root).replace(os.sep, "/")
         files.add(f"{relative}/__init__.py")
     return lambda nodeid: nodeid.partition("::")[0] in files
-
-
-def _end_on_sigterm() -> None:
-    """Make SIGTERM end the session like Ctrl-C: reports written, students gone.
-
-    Only where nobody else handles it, and only in a main thread.
-    """
-
-    def interrupt(signum: int, frame: object) -> NoReturn:
-        del signum, frame
-        raise KeyboardInterrupt
-
-    try:
-        if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-            signal.signal(signal.SIGTERM, interrupt)
-    except ValueError:  # not the main thread: an embedded pytest leaves signals to its host
-        return

@@ -10,11 +10,12 @@ import pytest
 
 from pytest_chalk.plugin.gate import GateVerdict, judge_session
 from pytest_chalk.plugin.ledger import Ledger
-from pytest_chalk.plugin.report_data import ITEM_ATTRIBUTE
+from pytest_chalk.plugin.report_data import ITEM_ATTRIBUTE, RUN_ATTRIBUTE
 from pytest_chalk.plugin.state import SESSION_KEY, STATE
 from pytest_chalk.plugin.words import find_status
 from pytest_chalk.reports.junit import JunitCase, JunitStyle, rewrite_junit
 from pytest_chalk.reports.score_table import render_score_table
+from pytest_chalk.sandbox.own_process import interrupt_children
 from pytest_chalk.schemas.record import RunRecord, StepRecord
 from pytest_chalk.store.journal import Journal
 
@@ -48,12 +49,16 @@ class Controller:
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Take note of what is to run in this process."""
         if not self._config.option.collectonly:
-            self._ledger.plan([i.nodeid for i in session.items if self._is_task_nodeid(i.nodeid)])
+            self._plan([item.nodeid for item in session.items])
 
     @pytest.hookimpl
     def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
         """Take note of what is to run in workers."""
-        self._ledger.plan([nodeid for nodeid in ids if self._is_task_nodeid(nodeid)])
+        self._plan(ids)
+
+    def _plan(self, nodeids: Sequence[str]) -> None:
+        tasks = [nodeid for nodeid in nodeids if self._is_task_nodeid(nodeid)]
+        self._ledger.plan(tasks, self._state.settings.models)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -63,6 +68,10 @@ class Controller:
         record = self._ledger.take(report)
         if record is not None:
             self._write(record, report.nodeid)
+        if isinstance(record, RunRecord) and not hasattr(report, RUN_ATTRIBUTE):
+            # A worker's death has no data of its own: show it as the error that it is.
+            setattr(report, ITEM_ATTRIBUTE, {"task_id": record.task_id})
+            setattr(report, RUN_ATTRIBUTE, record.model_dump(mode="json"))
         if not self._state.settings.gate.each and report.failed and report.when != "teardown":
             report.outcome = "passed"
 
@@ -83,6 +92,11 @@ class Controller:
             if self._verdict is not None and self._verdict.problems and not session.testsfailed:
                 session.testsfailed = 1  # as pytest-cov does: later is too late for other plugins
         return came
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_keyboard_interrupt(self) -> None:
+        """Interrupt workers too; xdist itself would leave them running for seconds."""
+        interrupt_children(self._ledger.pids)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_sessionfinish(self, exitstatus: int) -> Generator[None, None, None]:

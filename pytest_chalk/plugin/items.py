@@ -101,12 +101,6 @@ class TaskItem(pytest.Function):
         return item
 
     @override
-    def setup(self) -> None:
-        """Set the fixtures up for one more attempt."""
-        self.attempts += 1
-        super().setup()
-
-    @override
     def reportinfo(self) -> tuple[os.PathLike[str] | str, int | None, str]:
         """Return where the class is defined, for the location of reports."""
         path = inspect.getfile(self.task_class)

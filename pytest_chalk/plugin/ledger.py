@@ -72,10 +72,11 @@ class Ledger:
     def __init__(self) -> None:
         self._accounts: dict[str, ItemAccount] = {}
 
-    def plan(self, nodeids: Sequence[str]) -> None:
-        """Take note of the task items that are to run."""
+    def plan(self, nodeids: Sequence[str], models: Sequence[str]) -> None:
+        """Take note of the task items that are to run, by students of these names."""
         for nodeid in nodeids:
-            self._accounts.setdefault(nodeid, ItemAccount(nodeid))
+            about = {"model": _model_in(nodeid, models)}
+            self._accounts.setdefault(nodeid, ItemAccount(nodeid, about))
 
     def __contains__(self, nodeid: str) -> bool:
         return nodeid in self._accounts
@@ -84,6 +85,11 @@ class Ledger:
     def accounts(self) -> tuple[ItemAccount, ...]:
         """Every account."""
         return tuple(self._accounts.values())
+
+    @property
+    def pids(self) -> frozenset[int]:
+        """The processes that reported, for interrupting those that are workers of ours."""
+        return frozenset(a.about["pid"] for a in self.accounts if "pid" in a.about)
 
     @property
     def runs(self) -> tuple[RunRecord, ...]:
@@ -123,6 +129,13 @@ class Ledger:
                 account.run = account.run.model_copy(update={"reason": reason})
                 ended.append(account.run)
         return ended
+
+
+def _model_in(nodeid: str, models: Sequence[str]) -> str:
+    """Return the student that a node id names; empty where a conftest brings its own."""
+    parameters = nodeid.partition("[")[2].removesuffix("]")
+    fits = [m for m in models if parameters == m or parameters.startswith(f"{m}-")]
+    return max(fits, key=len, default="")
 
 
 def _take_step(account: ItemAccount, report: pytest.SubtestReport) -> StepRecord | None:
@@ -177,13 +190,12 @@ def _take_skip(account: ItemAccount, report: pytest.TestReport) -> None:
 
 def _crash(account: ItemAccount, report: pytest.TestReport) -> Failure:
     text = clean_text(report.longreprtext)
-    if report.when == "setup":
-        stage, message = "fixtures", text.strip().splitlines()[-1] if text.strip() else ""
-    elif report.when == "call":
-        stage, message = "call", text.strip().splitlines()[-1] if text.strip() else ""
-    else:
-        running = f"step {max(account.steps, default=-1) + 2}"
-        stage, message = running, f"the worker process died: {text}"
+    place = getattr(report.longrepr, "reprcrash", None)
+    message = clean_text(place.message if place is not None else text)
+    stage = "fixtures" if report.when == "setup" else "call"
+    if report.when not in {"setup", "call"}:
+        stage = f"step {max(account.steps, default=-1) + 2}"
+        message = f"the worker process died: {text}"
     return Failure(
         stage=stage,
         blame="machine" if report.when not in {"setup", "call"} else "author",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -29,6 +30,12 @@ RUN_ATTRIBUTE = "chalk_run"
 
 class ReportWriter:
     """Attaches records to the reports of task items, in the process that ran them."""
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        """Count attempts: reruns set an item up again."""
+        if isinstance(item, TaskItem):
+            item.attempts += 1
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
@@ -59,6 +66,7 @@ def _item_data(item: TaskItem) -> dict[str, Any]:
         "model": clean_text(student_name(student)) if student is not None else "",
         "epoch": getattr(item, "funcargs", {}).get("chalk_epoch", 1),
         "attempt": item.attempts,
+        "pid": os.getpid(),
     }
 
 

@@ -10,7 +10,7 @@ import pytest
 from pytest_chalk.plugin.fixtures import StudentSeat
 from pytest_chalk.plugin.items import TaskItem
 from pytest_chalk.plugin.state import STATE
-from pytest_chalk.plugin.verdicts import raise_for_run, raise_for_step
+from pytest_chalk.plugin.verdicts import Verdict, raise_for_run, raise_for_step
 from pytest_chalk.runner.api import run_id_for, run_task
 from pytest_chalk.runner.place import process_box
 from pytest_chalk.runner.students import check_student, student_name
@@ -57,6 +57,9 @@ def run_item(fixtures: Mapping[str, Any], hook_arguments: Mapping[str, object]) 
             run.prepare(item.task_class, student, hook_arguments)
             _run_steps(item, run, fixtures["subtests"], str(place.directory / "transcript.jsonl"))
             record = run.finish()
+        except Verdict:  # under -x a step's verdict leaves its sub-test and ends the item
+            item.stash[RUN] = run.finish()
+            raise
         except BaseException as error:
             item.stash[RUN] = _ended_from_outside(run, error)
             raise

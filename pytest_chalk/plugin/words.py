@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pytest
 
+from pytest_chalk.plugin.ledger import is_rerun
 from pytest_chalk.plugin.report_data import (
     NOT_REACHED_ATTRIBUTE,
     RUN_ATTRIBUTE,
@@ -14,6 +15,9 @@ from pytest_chalk.plugin.report_data import (
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+CRASHED = "???"
+"""`when` of the report that xdist makes for a worker that died."""
 
 Status: TypeAlias = tuple[str, str, str]
 """Category, letter, word: see `pytest_report_teststatus`."""
@@ -34,12 +38,12 @@ def find_status(report: pytest.TestReport, *, verbose: bool, plain: bool) -> Sta
 
     `plain` is for the short summary, whose lines other programs read: no scores in its words.
     """
-    if hasattr(report, "wasxfail"):
+    if hasattr(report, "wasxfail") or is_rerun(report):
         return None
     if isinstance(report, pytest.SubtestReport):
         return _step_status(report, verbose=verbose, plain=plain)
     found = getattr(report, RUN_ATTRIBUTE, None)
-    if found is None or report.when != "call":
+    if found is None or report.when not in {"call", CRASHED}:
         return None
     outcome = found["outcome"]
     if outcome not in _ITEM_LETTERS:

@@ -51,9 +51,13 @@ LAUNCH_DEADLINE_S = 10.0
 """From fork to exec. A student that stops every process of its uid can catch the newborn between
 the uid change and exec; without a deadline that would hang the supervisor for ever."""
 
-EMPTY_PASSES = 25
-"""How often a command's processes are looked for where none is seen but orphans still come in: one
-that hops from pid to pid may be missed each time /proc is read."""
+QUIET_PASSES = 3
+"""How often in a row nothing of a command may be met before it counts as gone: what hops from pid
+to pid is missed by most readings of /proc."""
+
+ORPHAN_PASSES = 25
+"""How often in a row orphans may come in although nothing is seen. More is such a hopper, and only
+the kernel's own sweep over the whole cohort is sure to catch it."""
 
 FAREWELL_DEADLINE_S = 10.0
 """How long the supervisor goes on killing after pytest is gone."""
@@ -317,21 +321,20 @@ class Supervisor:
         end = time.monotonic() + request["deadline_s"]
         killed: set[tuple[int, int]] = set()
         survivors: list[int] = []
-        empty_passes = 0
-        while empty_passes < EMPTY_PASSES:
-            table = process_table.read_table()
-            doomed = process_table.plan_kill_newer(table, os.getpid(), since_ticks, keep)
-            if doomed and time.monotonic() >= end:
+        quiet_passes = orphan_passes = 0
+        while quiet_passes < QUIET_PASSES:
+            if time.monotonic() >= end or orphan_passes >= ORPHAN_PASSES:
                 survivors = self.kill_cohort(request["deadline_s"])
                 break
+            table = process_table.read_table()
+            doomed = process_table.plan_kill_newer(table, os.getpid(), since_ticks, keep)
             for entry in doomed:
                 process_table.kill_entry(entry)
                 killed.add((entry.pid, entry.start_ticks))
             had_orphans = self.reap() > 0
-            if not doomed and not had_orphans:
-                break
-            empty_passes = 0 if doomed else empty_passes + 1
-            time.sleep(0.001)
+            quiet_passes = 0 if doomed or had_orphans else quiet_passes + 1
+            orphan_passes = orphan_passes + 1 if had_orphans and not doomed else 0
+            time.sleep(0.002)
         return {"killed": len(killed), "survivors": survivors}
 
 

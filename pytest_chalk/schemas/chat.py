@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
-from pytest_chalk.schemas.frozen import Frozen
+from pydantic import BeforeValidator
+
+from pytest_chalk.schemas.frozen import Frozen, JsonObject, Text
+from pytest_chalk.schemas.plain import plain
 
 Role: TypeAlias = Literal["assistant", "user", "system", "tool", "function"]
+
+Content: TypeAlias = Annotated[str | list[dict[str, Any]] | None, BeforeValidator(plain)]
 
 
 class Function(Frozen):
     """The tool a model calls and the arguments as it wrote them: JSON text, possibly malformed."""
 
-    name: str | None
-    arguments: str = ""
+    name: Text | None
+    arguments: Text = ""
 
 
 class ToolCall(Frozen):
     """One call of a tool in an assistant message."""
 
-    id: str
+    id: Text
     function: Function
     type: str = "function"
 
@@ -31,12 +36,12 @@ class Message(Frozen):
     turn that only calls tools.
     """
 
-    content: str | list[dict[str, Any]] | None = None
+    content: Content = None
     role: Role = "assistant"
     tool_calls: tuple[ToolCall, ...] | None = None
-    reasoning_content: str | None = None
-    thinking_blocks: list[dict[str, Any]] | None = None
-    tool_call_id: str | None = None
+    reasoning_content: Text | None = None
+    thinking_blocks: list[JsonObject] | None = None
+    tool_call_id: Text | None = None
 
     @property
     def text(self) -> str:

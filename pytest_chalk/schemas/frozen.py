@@ -1,13 +1,18 @@
-"""The base of every schema: immutable, validated, closed to unknown types."""
+"""The base of every schema: immutable, validated, closed to unknown fields."""
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict
 
-JsonObject: TypeAlias = dict[str, Any]
-"""A JSON object. The values are JSON once `reports.clean` has seen them, and not before."""
+from pytest_chalk.schemas.plain import plain
+
+Text: TypeAlias = Annotated[str, BeforeValidator(plain)]
+"""Text that students and their tools can shape: valid UTF-8, lone surrogates as escapes."""
+
+JsonObject: TypeAlias = Annotated[dict[str, Any], BeforeValidator(plain)]
+"""A JSON object. Objects that JSON does not know pass through: `reports.clean` makes those text."""
 
 Outcome: TypeAlias = Literal["passed", "failed", "misbehaved", "error", "not_run", "skipped"]
 """What became of a step or a run. Four of these say why there is no good score, and differ:
@@ -19,4 +24,6 @@ Blame: TypeAlias = Literal["author", "student", "machine"]
 class Frozen(BaseModel):
     """A value: compare it, pass it on, never change it."""
 
-    model_config = ConfigDict(frozen=True, arbitrary_types_allowed=False, ser_json_inf_nan="null")
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", allow_inf_nan=False, ser_json_inf_nan="strings"
+    )

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from pytest_chalk.schemas.frozen import Blame, Frozen, JsonObject, Outcome
+from pytest_chalk.schemas.frozen import Blame, Frozen, JsonObject, Outcome, Text
 from pytest_chalk.schemas.run_config import RunConfig
 
 
@@ -66,7 +66,7 @@ class Failure(Frozen):
     def summary(self) -> str:
         """One line: the stage, the exception and its message."""
         first = self.message.strip().splitlines()[0] if self.message.strip() else ""
-        return f"{self.stage}: {self.exception_type}: {first}".rstrip(": ")
+        return ": ".join(part for part in (self.stage, self.exception_type, first) if part)
 
 
 class LimitHit(Frozen):
@@ -80,7 +80,12 @@ class LimitHit(Frozen):
     @property
     def summary(self) -> str:
         """For example `step time limit of 30 s reached after 31.2 s`."""
-        return f"{self.limit} limit of {self.value:g} {self.unit} reached after {self.used:.4g}"
+        value, used = _amount(self.value), _amount(self.used)
+        return f"{self.limit} limit of {value} {self.unit} reached after {used} {self.unit}"
+
+
+def _amount(number: float) -> str:
+    return f"{number:.0f}" if number >= 1000 else f"{number:.4g}"
 
 
 class StepRecord(Frozen):
@@ -97,18 +102,18 @@ class StepRecord(Frozen):
 
     index: int
     of: int
-    name: str
+    name: Text
     outcome: Outcome
     score: float | None = None
     continue_task: bool | None = None
     partial: bool = False
-    reason: str = ""
+    reason: Text = ""
     metadata: JsonObject = Field(default_factory=dict)
     limit: LimitHit | None = None
     failure: Failure | None = None
     usage: Usage = Usage()
     duration_s: float = 0.0
-    instructions: str = ""
+    instructions: Text = ""
 
 
 class RunRecord(Frozen):
@@ -127,9 +132,9 @@ class RunRecord(Frozen):
     model: str
     outcome: Outcome
     score: float | None = None
-    reason: str = ""
+    reason: Text = ""
     steps: tuple[StepRecord, ...] = ()
-    not_reached: tuple[str, ...] = ()
+    not_reached: tuple[Text, ...] = ()
     failure: Failure | None = None
     usage: Usage = Usage()
     session_id: str = ""

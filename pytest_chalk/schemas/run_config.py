@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import Field, field_validator
+from pydantic import ConfigDict, Field, field_validator
 
 from pytest_chalk.schemas.frozen import Frozen
 
 T = TypeVar("T")
 OnLimit = Literal["score", "error"]
-_PositiveSeconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+_PositiveSeconds = Annotated[float, Field(gt=0)]
 _PositiveCount = Annotated[int, Field(gt=0)]
 
 _TEXT_KEYS = ("extra_artifact_paths", "extra_task_instructions", "task_instructions_override")
@@ -37,6 +37,8 @@ class RunConfig(Frozen):
             list with one text per step) and `extra_artifact_paths` (a path or a list of paths).
     """
 
+    model_config = ConfigDict(extra="ignore")  # configs of other releases and systems name more
+
     run_id: str
     task_id: str
     model: str
@@ -61,7 +63,8 @@ class RunConfig(Frozen):
             found = (extra or {}).get(key)
             listed = found if isinstance(found, list) else [found]
             if found is not None and not all(isinstance(text, str) for text in listed):
-                raise ValueError(f"{key} is a string or list of strings, found {found!r}")
+                message = f"{key} is a string or list of strings, found {found!r:.200}"
+                raise ValueError(message)
         return extra
 
     @classmethod

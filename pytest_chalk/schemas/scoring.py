@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import field_validator
 
 from pytest_chalk.schemas.frozen import Frozen
+from pytest_chalk.schemas.plain import as_bool, encodable
+
+_FIELDS = ("score", "metadata", "continue_task", "void")
 
 
 class Scoring(Frozen):
@@ -16,7 +19,7 @@ class Scoring(Frozen):
 
     Attributes:
         score: A finite number, never a bool. 1 is full marks by convention; nothing is clamped.
-        metadata: Anything that helps a reader; made JSON when it is written down.
+        metadata: Anything that helps a reader, by name; made JSON when it is written down.
         continue_task: False ends the task after this step.
         void: Why this score must not count, for a judge that could not measure what it was to
             measure (a scoring script that does not exist). None for every real verdict.
@@ -27,28 +30,61 @@ class Scoring(Frozen):
     continue_task: bool
     void: str | None = None
 
-    def __init__(
-        self,
-        score: float,
-        metadata: dict[str, Any],
-        continue_task: bool,  # noqa: FBT001 - the seeds pass the three by name and by position
-        void: str | None = None,
-    ) -> None:
-        super().__init__(score=score, metadata=metadata, continue_task=continue_task, void=void)
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            score: float,
+            metadata: dict[str, Any],
+            continue_task: bool,  # noqa: FBT001 - the seeds pass the three by name and by position
+            void: str | None = None,
+        ) -> None: ...
+
+    else:
+
+        def __init__(self, *values: object, **fields: object) -> None:
+            # Not the signature above: pydantic comes here with what it read, and a field that is
+            # missing there must be a validation error, not a TypeError.
+            if len(values) > len(_FIELDS):
+                message = f"Scoring takes {len(_FIELDS)} values at most, found {len(values)}"
+                raise TypeError(message)
+            by_position = dict(zip(_FIELDS, values, strict=False))
+            if twice := sorted(by_position.keys() & fields.keys()):
+                message = f"Scoring got {', '.join(twice)} both by position and by name"
+                raise TypeError(message)
+            super().__init__(**by_position, **fields)
 
     @field_validator("score", mode="before")
     @classmethod
     def _is_a_finite_number(cls, score: object) -> float:
         if isinstance(score, bool) or not isinstance(score, Real):
-            raise ValueError(f"a score is a number, found {score!r} ({type(score).__name__})")
-        number = float(score)
+            message = f"a score is a number, found {_shown(score)} ({type(score).__name__})"
+            raise ValueError(message)  # noqa: TRY004 - pydantic collects only ValueErrors
+        try:
+            number = float(score)
+        except OverflowError:
+            number = math.inf
         if not math.isfinite(number):
-            raise ValueError(f"a score is a finite number, found {score!r}")
+            message = f"a score is a finite number, found {_shown(score)}"
+            raise ValueError(message)
         return number
+
+    @field_validator("metadata", mode="before")
+    @classmethod
+    def _has_encodable_names(cls, metadata: object) -> object:
+        if not isinstance(metadata, dict):
+            return metadata
+        return {encodable(k) if isinstance(k, str) else k: v for k, v in metadata.items()}
 
     @field_validator("continue_task", mode="before")
     @classmethod
-    def _is_a_bool(cls, continue_task: object) -> object:
-        if type(continue_task).__name__ in {"bool", "bool_"}:  # numpy's has its own type
-            return bool(continue_task)
-        raise ValueError(f"continue_task is True or False, found {continue_task!r}")
+    def _is_a_bool(cls, continue_task: object) -> bool:
+        found = as_bool(continue_task)
+        if found is None:
+            message = f"continue_task is True or False, found {_shown(continue_task)}"
+            raise ValueError(message)
+        return found
+
+
+def _shown(value: object) -> str:
+    return f"{value!r:.100}" if not isinstance(value, int) or abs(value) < 1e100 else "a huge int"

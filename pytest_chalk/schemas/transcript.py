@@ -6,12 +6,12 @@ Every event has a `type` (the discriminator) and an aware UTC `timestamp`.
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Annotated, Any, Final, Literal, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias
 
-from pydantic import Field, TypeAdapter
+from pydantic import AfterValidator, AwareDatetime, Field, TypeAdapter
 
 from pytest_chalk.schemas.chat import Message, ToolCall
-from pytest_chalk.schemas.frozen import Blame, Frozen, Outcome
+from pytest_chalk.schemas.frozen import Blame, Frozen, JsonObject, Outcome, Text
 from pytest_chalk.schemas.scoring import Scoring
 
 SCHEMA_VERSION: Final = 1
@@ -22,10 +22,17 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
+def _in_utc(moment: datetime) -> datetime:
+    return moment.astimezone(UTC)
+
+
+UtcDatetime: TypeAlias = Annotated[AwareDatetime, AfterValidator(_in_utc)]
+
+
 class BaseEvent(Frozen):
     """What all events share."""
 
-    timestamp: datetime = Field(default_factory=_now)
+    timestamp: UtcDatetime = Field(default_factory=_now)
 
 
 class TaskStartedEvent(BaseEvent):
@@ -43,15 +50,15 @@ class TaskPreHookCompletedEvent(BaseEvent):
     """`pre_hook` returned; `metadata` is its dict."""
 
     type: Literal["task_pre_hook_completed"] = "task_pre_hook_completed"
-    metadata: dict[str, Any]
+    metadata: JsonObject
 
 
 class StepStartedEvent(BaseEvent):
-    """A step began; `step` counts from 0, `of` is how many the task has."""
+    """A step began; `step` counts from 0, `of` is how many the task has, if that is known."""
 
     type: Literal["step_started"] = "step_started"
     step: int
-    of: int
+    of: int | None = None
 
 
 class MessageAddedEvent(BaseEvent):
@@ -73,17 +80,17 @@ class ToolCallCompletedEvent(BaseEvent):
     """The call is over. `text` is what the student is told; `details` is for readers."""
 
     type: Literal["tool_call_completed"] = "tool_call_completed"
-    tool_call_id: str
-    text: str
+    tool_call_id: Text
+    text: Text
     is_error: bool = False
-    details: dict[str, Any] = Field(default_factory=dict)
+    details: JsonObject = Field(default_factory=dict)
 
 
 class AnswersSubmittedEvent(BaseEvent):
     """The student handed in named answers; a later one of the same name wins."""
 
     type: Literal["answers_submitted"] = "answers_submitted"
-    answers: dict[str, str]
+    answers: dict[Text, Text]
 
 
 class TokenUsageEvent(BaseEvent):
@@ -127,8 +134,8 @@ class ErrorEvent(BaseEvent):
     stage: str
     blame: Blame
     exception_type: str
-    message: str
-    traceback: str | None = None
+    message: Text
+    traceback: Text | None = None
 
 
 class TaskCompletedEvent(BaseEvent):

@@ -97,7 +97,11 @@ def harness(slot_base):  # noqa: ARG001 - sets the environment
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env={**os.environ, "PYTHONPATH": str(REPOSITORY), **env},
+            env={
+                **os.environ,
+                "PYTHONPATH": os.pathsep.join([str(REPOSITORY), *filter(None, sys.path)]),
+                **env,
+            },
         )
         started.append(process)
         return process

@@ -1,0 +1,220 @@
+"""Runs a scoring script in a directory of its own and turns what comes of it into a scoring."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shlex
+import shutil
+import signal
+import stat
+import tempfile
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pytest_chalk.discovery.alias_path import child_environment
+from pytest_chalk.discovery.module_names import installed_finder
+from pytest_chalk.grading.score_file import MAX_SCORE_FILE_BYTES, ScoreFileError, parse_score_file
+from pytest_chalk.sandbox import find_run, run_trusted
+from pytest_chalk.schemas.scoring import Scoring
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from pytest_chalk.grading.score_file import ScriptResult
+    from pytest_chalk.sandbox import Completed
+
+MAX_OUTPUT_BYTES = 32_768
+"""Of a scoring script's stdout and stderr each, head and tail. It goes into every report."""
+
+
+@dataclass(frozen=True)
+class ScoringScript:
+    """A scoring script as its judge was given it: nothing of it has been checked.
+
+    Attributes:
+        command: Program, arguments, and last the name of the file it writes its result to.
+        cwd: None for the project's root.
+    """
+
+    command: Sequence[str]
+    cwd: str | os.PathLike[str] | None
+    time_limit_s: float
+    continue_threshold: float
+
+
+class CannotMeasureError(Exception):
+    """The script could not be run at all, through no fault of the student: its 0 is void."""
+
+
+class ScriptFailedError(Exception):
+    """The script ran, or the student kept it from running, and there is no score: a real 0."""
+
+    def __init__(self, cause: str, output: Mapping[str, str] | None = None) -> None:
+        self.output = dict(output or {})
+        super().__init__(cause)
+
+
+def run_script(script: ScoringScript) -> Scoring:
+    """Return the script's verdict; whatever goes wrong is a 0 that ends the task."""
+    try:
+        command = _arguments(script.command)
+        with _fresh_directory() as directory:
+            score_file = directory / Path(command[-1]).name
+            completed = _run(script, (*command[:-1], str(score_file)))
+            output = {"stdout": _text(completed.stdout), "stderr": _text(completed.stderr)}
+            _refuse_failure(script, command, completed, output)
+            found = _read_result(score_file, output)
+    except CannotMeasureError as error:
+        return Scoring(0.0, {"error": str(error)}, continue_task=False, void=str(error))
+    except ScriptFailedError as error:
+        return Scoring(0.0, {"error": str(error), **error.output}, continue_task=False)
+    goes_on = found.score >= script.continue_threshold
+    return Scoring(found.score, {**found.texts, **output}, goes_on)
+
+
+def _arguments(command: object) -> tuple[str, ...]:
+    """Return the command's elements as text.
+
+    Raises:
+        CannotMeasureError: It is no command; the message says what it is.
+    """
+    wanted = "wanted a list of program, arguments and the name of the result file"
+    if not isinstance(command, (list, tuple)):
+        message = f"the command of ExecutableJudge is {command!r:.200}; {wanted}"
+        raise CannotMeasureError(message)
+    for element in command:
+        if not isinstance(element, (str, os.PathLike)):
+            message = f"the command of ExecutableJudge has the element {element!r:.200}; {wanted}"
+            raise CannotMeasureError(message)
+    arguments = tuple(os.fspath(element) for element in command)
+    if len(arguments) < 2 or Path(arguments[-1]).name in {"", ".."}:
+        message = f"the command of ExecutableJudge is {list(arguments)!r:.200}; {wanted}"
+        raise CannotMeasureError(message)
+    return arguments
+
+
+@contextmanager
+def _fresh_directory() -> Iterator[Path]:
+    try:
+        directory = Path(tempfile.mkdtemp(prefix="chalk-score-"))
+    except OSError as error:
+        message = f"no temporary directory for the result can be made: {error}"
+        raise CannotMeasureError(message) from error
+    try:
+        yield directory
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def _run(script: ScoringScript, argv: tuple[str, ...]) -> Completed:
+    cwd = _project_root() if script.cwd is None else Path(script.cwd)
+    try:
+        return run_trusted(
+            argv,
+            cwd=cwd,
+            env={**os.environ, **child_environment()},
+            time_limit_s=script.time_limit_s,
+            max_output_bytes=MAX_OUTPUT_BYTES,
+        )
+    except ValueError as error:
+        # An argument between program and result file may be the student's text, which may hold a
+        # NUL or be too long for the kernel.
+        is_students = not all(_can_be_passed(argument) for argument in argv[1:-1])
+        raise _not_startable(argv, cwd, error, is_students=is_students) from error
+    except OSError as error:
+        is_students = error.errno == errno.E2BIG or _is_submission(argv[0]) or _is_submission(cwd)
+        raise _not_startable(argv, cwd, error, is_students=is_students) from error
+
+
+def _not_startable(
+    argv: Sequence[str], cwd: Path, error: Exception, *, is_students: bool
+) -> CannotMeasureError | ScriptFailedError:
+    place = "" if cwd.is_dir() else f" in {str(cwd)!r}, which is no directory"
+    message = f"the scoring script {argv[0]!r} cannot be started{place}: {error}"
+    return ScriptFailedError(message) if is_students else CannotMeasureError(message)
+
+
+def _can_be_passed(argument: str) -> bool:
+    try:
+        return b"\0" not in os.fsencode(argument)
+    except UnicodeError:
+        return False
+
+
+def _is_submission(path: str | Path) -> bool:
+    """Tell whether the student was to hand in `path`, and so decides whether it is there."""
+    run = find_run()
+    if run is None:
+        return False
+    return Path(os.path.abspath(path)).is_relative_to(run.submissions_dir)  # noqa: PTH100 - lexical
+
+
+def _project_root() -> Path:
+    finder = installed_finder()
+    return Path.cwd() if finder is None else finder.settings.root
+
+
+def _refuse_failure(
+    script: ScoringScript, command: Sequence[str], completed: Completed, output: Mapping[str, str]
+) -> None:
+    if completed.timed_out:
+        how = f"ran into its time limit of {script.time_limit_s:g} s"
+    elif completed.exit_code < 0:
+        how = f"was killed by {_signal_name(-completed.exit_code)}"
+    elif completed.exit_code > 0:
+        how = f"exited {completed.exit_code}"
+    else:
+        return
+    cause = f"the scoring script {how}"
+    raise ScriptFailedError(cause, {"command": shlex.join(command), **output})
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+@dataclass(frozen=True)
+class _Found:
+    score: float
+    texts: Mapping[str, str]
+
+
+def _read_result(score_file: Path, output: Mapping[str, str]) -> _Found:
+    try:
+        found = parse_score_file(_read_regular_file(score_file))
+        return _Found(found.score, _as_texts(found))
+    except ScoreFileError as error:
+        raise ScriptFailedError(str(error), output) from error
+    except OSError as error:
+        cause = f"the result of the scoring script cannot be read: {error}"
+        raise ScriptFailedError(cause, output) from error
+
+
+def _read_regular_file(path: Path) -> bytes:
+    """Read what the script wrote without following a link or waiting for a writer."""
+    try:
+        found = path.lstat()
+    except FileNotFoundError:
+        raise ScoreFileError(found="was not written") from None
+    if not stat.S_ISREG(found.st_mode):
+        raise ScoreFileError(found="is a link, a folder or a special file")
+    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(fd, "rb") as opened:  # noqa: PTH123 - a descriptor, not a path
+        return opened.read(MAX_SCORE_FILE_BYTES + 1)
+
+
+def _as_texts(found: ScriptResult) -> dict[str, str]:
+    try:
+        return {key: str(value) for key, value in found.metadata.items()}
+    except RecursionError:
+        raise ScoreFileError(found="has metadata nested too deeply") from None
+
+
+def _text(output: bytes) -> str:
+    return output.decode("utf-8", "replace")

@@ -1,0 +1,43 @@
+"""Values as JSON and UTF-8 can hold them, whoever made them. Standard library only."""
+
+from __future__ import annotations
+
+import math
+import re
+
+_SURROGATES = re.compile("[\ud800-\udfff]")
+
+
+def encodable(text: str) -> str:
+    """Return `text` as valid UTF-8: lone surrogates become backslash escapes."""
+    return text if text.isascii() else _SURROGATES.sub(_escaped, text)
+
+
+def plain(value: object) -> object:
+    """Return `value` with what JSON would lose or refuse replaced, however deep it lies.
+
+    Lone surrogates become escapes, numbers that are not finite their names, tuples lists. Objects
+    that JSON does not know stay: `reports.clean` is for those.
+    """
+    if isinstance(value, str):
+        return encodable(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(float(value))
+    if isinstance(value, dict):
+        return {plain(key): plain(member) for key, member in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(member) for member in value]
+    return value
+
+
+def as_bool(value: object) -> bool | None:
+    """Return `value` as a bool if it is one, numpy's included; None for everything else."""
+    if isinstance(value, bool):
+        return value
+    kind = type(value)
+    is_numpys = kind.__module__ == "numpy" and kind.__name__ in {"bool", "bool_"}
+    return bool(value) if is_numpys else None
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return f"\\u{ord(found.group()):04x}"

@@ -27,8 +27,14 @@ _OUR_CODE = str(Path(__file__).parent.parent) + os.sep
 _MACHINERY = ("<frozen ", os.path.dirname(os.__file__) + os.sep + "importlib" + os.sep, _OUR_CODE)  # noqa: PTH120
 
 
-def import_package(package: TaskPackage) -> ModuleType:
-    """Do what `packages.import_task_package` says."""
+def import_task_package(package: TaskPackage) -> ModuleType:
+    """Import a task package under its canonical name and return its module.
+
+    Raises:
+        TaskImportError: Its code raised (the original is the cause; the message ends with the
+            author's frames of the traceback), it left through SystemExit, or the name leads to
+            another module.
+    """
     if "." in package.name:
         raise TaskImportError(
             str(package.path),

@@ -11,7 +11,8 @@ from pytest_chalk.discovery.classes import (
     describe_task,
     task_classes,
 )
-from pytest_chalk.discovery.packages import find_task_packages, import_task_package
+from pytest_chalk.discovery.importing import import_task_package
+from pytest_chalk.discovery.packages import find_task_packages
 from pytest_chalk.errors import TaskDefinitionError
 
 if TYPE_CHECKING:

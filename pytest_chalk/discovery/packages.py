@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-    from types import ModuleType
 
     from pytest_chalk.discovery.settings import DiscoverySettings
 
@@ -55,19 +54,6 @@ def is_task_package(path: Path, settings: DiscoverySettings) -> bool:
     return directory.parent == settings.tasks_dir and _is_package(
         directory.name, str(directory), settings
     )
-
-
-def import_task_package(package: TaskPackage) -> ModuleType:
-    """Import a task package under its canonical name and return its module.
-
-    Raises:
-        TaskImportError: Its code raised (the original is the cause; the message ends with the
-            author's frames of the traceback), it left through SystemExit, or the name leads to
-            another module.
-    """
-    from pytest_chalk.discovery import importing  # noqa: PLC0415 - not in a run without tasks
-
-    return importing.import_package(package)
 
 
 def _package_names(settings: DiscoverySettings) -> Iterator[str]:

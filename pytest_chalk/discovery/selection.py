@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from pytest_chalk.authoring.task import Task
-from pytest_chalk.discovery.importing import describe_error, import_named
+from pytest_chalk.discovery.importing import describe_error, import_named, import_task_package
 from pytest_chalk.discovery.module_names import own_environment
-from pytest_chalk.discovery.packages import find_task_packages, import_task_package
+from pytest_chalk.discovery.packages import find_task_packages
 from pytest_chalk.discovery.resolution import is_alias, is_regular, resolve_without
 from pytest_chalk.errors import TaskDefinitionError, TaskImportError
 

@@ -64,7 +64,8 @@ def _result(found: object) -> ScriptResult:
         raise ScoreFileError(found=f"lacks {' and '.join(map(repr, missing))}")
     score, metadata = found["score"], found["metadata"]
     if isinstance(score, bool) or not isinstance(score, (int, float)):
-        raise ScoreFileError(found=f"has the score {score!r:.100}, which is no number")
+        shown = repr(score)[:100] if isinstance(score, (bool, str)) else type(score).__name__
+        raise ScoreFileError(found=f"has {shown} for a score, not a number")
     if not isinstance(metadata, dict):
         raise ScoreFileError(found=f"has {type(metadata).__name__} for metadata, not an object")
     try:

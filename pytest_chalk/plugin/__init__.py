@@ -5,9 +5,7 @@ Only projects with task packages get the rest: see `activation`.
 
 from __future__ import annotations
 
-import os
 import sys
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -19,10 +17,8 @@ from pytest_chalk.plugin.fixtures import (
     chalk_student,
     chalk_submissions,
 )
-from pytest_chalk.plugin.options import SPECS, add_options, any_given
-
-if TYPE_CHECKING:
-    from pytest_chalk.discovery.settings import DiscoverySettings
+from pytest_chalk.plugin.options import add_options, any_given
+from pytest_chalk.plugin.project import discovery_settings, has_tasks
 
 __all__ = [
     "chalk_epoch",
@@ -53,7 +49,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     from pytest_chalk.discovery.alias_path import install_aliases
 
     install_aliases(settings.aliases)
-    if _has_tasks(settings):
+    if has_tasks(settings):
         from pytest_chalk.discovery.module_names import install_finder
 
         install_finder(settings)
@@ -62,7 +58,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Switch on where there are task packages; refuse options that cannot be used."""
     config.addinivalue_line("markers", "chalk(...): options of an agent task (pytest-chalk)")
-    if not _has_tasks(discovery_settings(config)) and not any_given(config):
+    if not has_tasks(discovery_settings(config)) and not any_given(config):
         return
     if sys.platform == "win32":
         raise pytest.UsageError("pytest-chalk: tasks need Linux or macOS")
@@ -78,21 +74,3 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
     from pytest_chalk.plugin.header import render_header
 
     return render_header(config)
-
-
-def discovery_settings(config: pytest.Config) -> DiscoverySettings:
-    """Return where the project's tasks are."""
-    from pytest_chalk.discovery.settings import make_settings
-    from pytest_chalk.errors import RunOptionError
-
-    ini = {spec.ini: config.getini(spec.ini) for spec in SPECS if spec.ini_only}
-    try:
-        return make_settings(config.rootpath, ini, os.environ)
-    except RunOptionError as error:
-        raise pytest.UsageError(str(error)) from None
-
-
-def _has_tasks(settings: DiscoverySettings) -> bool:
-    from pytest_chalk.discovery.packages import has_task_packages
-
-    return has_task_packages(settings)

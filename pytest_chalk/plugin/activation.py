@@ -10,6 +10,7 @@ import pytest
 from pytest_chalk.discovery.classes import TaskRegistry
 from pytest_chalk.discovery.packages import find_task_packages
 from pytest_chalk.errors import RunOptionError
+from pytest_chalk.plugin.project import discovery_settings
 from pytest_chalk.plugin.settings import read_settings
 from pytest_chalk.plugin.state import STATE, ChalkState, is_worker, session_directory
 
@@ -28,8 +29,6 @@ def activate(config: pytest.Config) -> ChalkState:
     found = config.stash.get(STATE, None)
     if found is not None:
         return found
-    from pytest_chalk.plugin import discovery_settings
-
     try:
         settings = read_settings(config)
         discovery = discovery_settings(config)

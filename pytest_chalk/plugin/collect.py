@@ -9,9 +9,11 @@ import pytest
 from typing_extensions import override
 
 from pytest_chalk.discovery.classes import describe_task, task_classes
-from pytest_chalk.discovery.packages import TaskPackage, find_task_packages, import_task_package
+from pytest_chalk.discovery.importing import import_task_package
+from pytest_chalk.discovery.packages import TaskPackage, find_task_packages
 from pytest_chalk.errors import TaskDefinitionError
 from pytest_chalk.plugin.items import IS_RUNNER, TaskItem, make_runner
+from pytest_chalk.plugin.running import run_item
 from pytest_chalk.plugin.state import STATE
 from pytest_chalk.sandbox import acquire_slot
 from pytest_chalk.tools.registry import check_tool_names
@@ -143,7 +145,7 @@ class Collection:
         task_class = collector.task_names.get(name)
         if task_class is None:
             return []
-        runner = make_runner(task_class, name)
+        runner = make_runner(task_class, name, run_item)
         # pytest itself makes the functions: fixtures, marks and parametrize work as for any test.
         functions = collector.ihook.pytest_pycollect_makeitem(
             collector=collector, name=name, obj=runner

@@ -2,50 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
+    from collections.abc import Callable
 
     from pytest_chalk.authoring.task import Task
+    from pytest_chalk.plugin.seat import StudentSeat, Submissions
     from pytest_chalk.runner.students import Student
-    from pytest_chalk.sandbox import Box
     from pytest_chalk.schemas.record import RunRecord
     from pytest_chalk.schemas.run_config import RunConfig
-
-
-@dataclass(frozen=True)
-class StudentSeat:
-    """Where the student of this process sits.
-
-    Attributes:
-        slot: Number of the slot, unique on this host while the process lives.
-        uid: The UID of the student's processes and files.
-        workdir: Its working directory, empty when a run begins.
-        box: Launches and kills its processes.
-    """
-
-    slot: int
-    uid: int
-    workdir: Path
-    box: Box
-
-
-@dataclass(frozen=True)
-class Submissions:
-    """How a run's submissions are kept.
-
-    Attributes:
-        directory: Where saved submissions go.
-        save_submission_kwargs: Limits for `save_submission`, for example `max_total_bytes`.
-    """
-
-    directory: Path
-    save_submission_kwargs: Mapping[str, Any] = field(default_factory=dict)
 
 
 @pytest.fixture
@@ -83,6 +51,7 @@ def chalk_student() -> StudentSeat:
 @pytest.fixture
 def chalk_submissions(request: pytest.FixtureRequest, chalk_run_config: RunConfig) -> Submissions:
     """Where this run's submissions are saved, and under which limits."""
+    from pytest_chalk.plugin.seat import Submissions
     from pytest_chalk.plugin.state import STATE
 
     directory = request.config.stash[STATE].directory.run_directory(chalk_run_config.run_id)
@@ -95,7 +64,7 @@ def chalk_run(request: pytest.FixtureRequest) -> Callable[..., RunRecord]:
 
     Takes what `pytest_chalk.run_task` takes and returns its `RunRecord`.
     """
-    from pytest_chalk.plugin.running import run_within_test
+    from pytest_chalk.plugin.run_within_test import run_within_test
 
     def run(task_class: type[Task], **options: Any) -> RunRecord:  # noqa: ANN401 - run_task has them
         return run_within_test(request, task_class, options)

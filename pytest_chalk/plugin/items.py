@@ -6,7 +6,7 @@ import ast
 import functools
 import inspect
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pytest
 from typing_extensions import override
@@ -16,11 +16,14 @@ from pytest_chalk.runner.hook_parameters import hook_parameters
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from _pytest._code.code import TerminalRepr
 
     from pytest_chalk.authoring.task import Task
+
+RunItem: TypeAlias = "Callable[[Mapping[str, Any], Mapping[str, object]], None]"
+"""Runs an item, given its fixtures and those that `pre_hook` names."""
 
 IS_RUNNER = "__chalk_runner__"
 FIXTURES = (
@@ -35,14 +38,12 @@ FIXTURES = (
 """What every task item asks for; a conftest may override any of ours for its directory."""
 
 
-def make_runner(task_class: type[Task], name: str) -> Callable[..., None]:
+def make_runner(task_class: type[Task], name: str, run_item: RunItem) -> Callable[..., None]:
     """Return the test function of a task: it takes our fixtures and those `pre_hook` names."""
     hook_names = hook_parameters(task_class)
 
     def run(**fixtures: Any) -> None:  # noqa: ANN401 - whatever the fixtures are
         __tracebackhide__ = True
-        from pytest_chalk.plugin.running import run_item
-
         run_item(fixtures, {name: fixtures[name] for name in hook_names})
 
     keyword = inspect.Parameter.KEYWORD_ONLY

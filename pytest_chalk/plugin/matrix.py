@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_chalk.errors import RunOptionError
-from pytest_chalk.plugin import fixtures
 from pytest_chalk.plugin.items import IS_RUNNER, TaskItem
 from pytest_chalk.plugin.state import STATE
 
 if TYPE_CHECKING:
     from pytest_chalk.plugin.state import ChalkState
+
+
+OUR_FIXTURES = "pytest_chalk.plugin.fixtures"
+"""Where our own `chalk_model` is defined; any other is a conftest's."""
 
 
 class Matrix:
@@ -66,4 +69,4 @@ def _brings_own_model(metafunc: pytest.Metafunc) -> bool:
     definitions = fixtures_of.name2fixturedefs.get("chalk_model")
     if not definitions:
         return True  # parametrized by a mark on the task
-    return definitions[-1].func.__module__ != fixtures.__name__
+    return definitions[-1].func.__module__ != OUR_FIXTURES

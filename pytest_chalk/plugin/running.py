@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
-from pytest_chalk.plugin.fixtures import StudentSeat
 from pytest_chalk.plugin.items import TaskItem
+from pytest_chalk.plugin.seat import StudentSeat
 from pytest_chalk.plugin.state import STATE
 from pytest_chalk.plugin.verdicts import Verdict, raise_for_run, raise_for_step
-from pytest_chalk.runner.api import run_id_for, run_task
+from pytest_chalk.runner.api import run_id_for
 from pytest_chalk.runner.place import process_box
 from pytest_chalk.runner.students import check_student, student_name
 from pytest_chalk.runner.task_run import RunPlace, TaskRun, task_run
@@ -20,8 +20,7 @@ from pytest_chalk.schemas.record import RunRecord, RunSpec, StepRecord
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pytest_chalk.authoring.task import Task
-    from pytest_chalk.plugin.fixtures import Submissions
+    from pytest_chalk.plugin.seat import Submissions
     from pytest_chalk.plugin.state import ChalkState
     from pytest_chalk.runner.step_run import StepRun
     from pytest_chalk.runner.students import Student
@@ -172,23 +171,3 @@ def student_seat() -> StudentSeat:
     box = process_box()
     slot = box.slot
     return StudentSeat(slot.number, slot.student_uid, box.paths.workdir, box)
-
-
-def run_within_test(
-    request: pytest.FixtureRequest, task_class: type[Task], options: dict[str, Any]
-) -> RunRecord:
-    """Run a task for the fixture `chalk_run`; its records go into the session's directory."""
-    from pytest_chalk.plugin.activation import activate
-
-    directory = activate(request.config).directory
-    run_id = run_id_for(task_class.id, "chalk_run", f"{request.node.nodeid}#{_count(request)}")
-    return run_task(task_class, **{"directory": directory.run_directory(run_id), **options})
-
-
-_RUNS_OF_A_TEST = pytest.StashKey[int]()
-
-
-def _count(request: pytest.FixtureRequest) -> int:
-    stash: pytest.Stash = request.node.stash
-    stash[_RUNS_OF_A_TEST] = stash.get(_RUNS_OF_A_TEST, 0) + 1
-    return stash[_RUNS_OF_A_TEST]

@@ -1,16 +1,26 @@
-"""The border that every report passes: what leaves a run is plain, finite, bounded and printable.
+r"""The border that every report passes: what leaves a run is plain, finite, bounded and printable.
 
 A lone surrogate or a `Path` in a report kills an xdist worker, a control character breaks XML, and
 a terminal obeys escape sequences. Whatever judges and students produce is made harmless here.
+Cleaning what is clean changes nothing.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from enum import Enum
-from typing import Any, TypeAlias
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from pytest_chalk.schemas.plain import as_bool, encodable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
 
 Json: TypeAlias = str | int | float | bool | list["Json"] | dict[str, "Json"] | None
 
@@ -18,27 +28,44 @@ MAX_TEXT_CHARS = 65_536
 """One string in a report. Ten times what a person reads; a student's 5 MB line would make every
 report as long, and JUnit viewers refuse such files."""
 
-MAX_DEPTH = 20
-"""Nesting of metadata. Deeper is an accident or an attack on whoever walks it."""
-
-MAX_ITEMS = 1_000
-"""Members of one list or mapping in a report."""
-
 MAX_INT_DIGITS = 300
 """Beyond the range of a double, which is all that most readers of JSON have."""
 
+
+@dataclass(frozen=True)
+class Limits:
+    """How much of a value is kept; the rest is replaced by a note that says so.
+
+    Attributes:
+        depth: Of nesting. Deeper is an accident or an attack on whoever walks it.
+        items: Members of one list or mapping.
+        values: Members of all of them together: ten lists that each hold the next ten times over
+            are small in memory and endless on paper.
+        chars: Of all texts together.
+    """
+
+    depth: int
+    items: int
+    values: int
+    chars: int
+
+
+METADATA_LIMITS = Limits(depth=20, items=1_000, values=10_000, chars=1_048_576)
+"""Of one step's metadata: ten times what fits on a page, far below what slows a report down."""
+
+RECORD_LIMITS = Limits(depth=40, items=100_000, values=1_000_000, chars=1 << 30)
+"""Of a whole record. Its metadata has been cut already, and its own fields must not be; the limits
+are there for values that contain themselves."""
+
+TOO_MUCH = "[... too much to show, the rest is cut ...]"
+TOO_DEEP = "[... nested too deeply to show ...]"
+INSIDE_ITSELF = "[... contains itself ...]"
+_NOTES = frozenset({TOO_MUCH, TOO_DEEP, INSIDE_ITSELF})
+
+_BYTES = (bytes, bytearray, memoryview)
+_TEXTS = (str, *_BYTES)
+
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ufdd0-\ufdef\ufffe\uffff]")
-_SURROGATES = re.compile("[\ud800-\udfff]")
-
-
-def _escape(found: re.Match[str]) -> str:
-    code = ord(found.group())
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
-
-
-def encodable(text: str) -> str:
-    """Return `text` as valid UTF-8: lone surrogates become backslash escapes."""
-    return _SURROGATES.sub(_escape, text) if not text.isascii() else text
 
 
 def clean_text(text: str, *, max_chars: int = MAX_TEXT_CHARS) -> str:
@@ -46,75 +73,139 @@ def clean_text(text: str, *, max_chars: int = MAX_TEXT_CHARS) -> str:
 
     Carriage returns that end a line vanish; `\t` and `\n` stay. A cut says how much is missing.
     """
-    text = shortened(text, max_chars)
-    return _CONTROLS.sub(_escape, encodable(text.replace("\r\n", "\n")))
+    exact = str.__str__(text).replace("\r\n", "\n")
+    return shortened(_CONTROLS.sub(_escape, encodable(exact)), max_chars)
 
 
 def shortened(text: str, max_chars: int) -> str:
-    """Return at most about `max_chars` characters: the head, a visible note, and the tail."""
+    """Return at most `max_chars` characters: the head, a visible note, and the tail."""
     if len(text) <= max_chars:
         return text
-    tail = min(8_192, max_chars // 4)
-    head = max_chars - tail
-    cut = len(text) - head - tail
-    return f"{text[:head]}\n[... {cut:,} characters cut ...]\n{text[len(text) - tail :]}"
+    room = max_chars - len(_cut_note(len(text)))
+    if room <= 0:
+        return text[:max_chars]
+    tail = min(8_192, room // 4)
+    head = room - tail
+    return f"{text[:head]}{_cut_note(len(text) - room)}{text[len(text) - tail :]}"
 
 
-def clean(value: object, *, depth: int = 0) -> Json:
+def clean(value: object) -> Json:
     """Return `value` as plain JSON: str, int, finite float, bool, None, list and dict.
 
     Anything else becomes text: an `Enum` its value, bytes their text with replacements, a
     non-finite float its name, other objects `str(...)`; an object whose `str` fails, its type.
     """
-    if value is None or isinstance(value, bool):
-        return value
-    if isinstance(value, Enum):
-        return clean(value.value, depth=depth + 1)
-    if isinstance(value, (int, float)):
-        return _clean_number(value)
-    if isinstance(value, (Mapping, Sequence, Set)) and not isinstance(value, (str, bytes)):
-        return _clean_collection(value, depth)
-    return clean_text(_as_text(value))
+    return _Cleaner(RECORD_LIMITS).clean(value)
 
 
 def clean_object(value: Mapping[Any, object]) -> dict[str, Json]:
-    """Return a mapping as a plain JSON object; keys become clean text."""
-    cleaned = clean(dict(value))
-    return cleaned if isinstance(cleaned, dict) else {}
+    """Return a step's metadata as a plain JSON object, cut to `METADATA_LIMITS`.
+
+    Keys become clean text; of equal ones all but the first get a number.
+    """
+    cleaned = _Cleaner(METADATA_LIMITS).clean(value)
+    return cleaned if isinstance(cleaned, dict) else {"[metadata]": cleaned}
 
 
-def _clean_number(value: float) -> Json:
-    if isinstance(value, int):
-        small = -(10**MAX_INT_DIGITS) < value < 10**MAX_INT_DIGITS
-        return int(value) if small else f"an integer of {value.bit_length()} bits"
-    return float(value) if math.isfinite(value) else str(float(value))
+class _Cleaner:
+    """Cleans one value, members included, and keeps count."""
 
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._values_left = limits.values
+        self._chars_left = limits.chars
+        self._around: list[int] = []
 
-def _clean_collection(
-    value: Mapping[Any, object] | Sequence[object] | Set[object], depth: int
-) -> Json:
-    if depth >= MAX_DEPTH:
-        return f"[nested deeper than {MAX_DEPTH}]"
-    left_out = len(value) - MAX_ITEMS
-    if isinstance(value, Mapping):
-        cleaned = {
-            clean_text(_as_text(key)): clean(member, depth=depth + 1)
-            for key, member in list(value.items())[:MAX_ITEMS]
-        }
-        if left_out > 0:
-            cleaned["[cut]"] = f"{left_out:,} more"
+    def clean(self, value: object) -> Json:
+        try:
+            return self._cleaned(value)
+        except Exception:  # noqa: BLE001 - a foreign object may raise anything wherever it is asked
+            return self._text(f"<{type(value).__name__} that cannot be shown>")
+
+    def _cleaned(self, value: object) -> Json:
+        if isinstance(value, Enum) and not isinstance(value.value, Enum):
+            value = value.value
+        truth = as_bool(value)
+        if value is None or truth is not None:
+            return truth
+        if isinstance(value, Real):
+            return _clean_number(value)
+        if isinstance(value, (Mapping, Sequence, AbstractSet)) and not isinstance(value, _TEXTS):
+            return self._collection(value)
+        return self._text(_as_text(value))
+
+    def _text(self, text: str) -> str:
+        exact = str.__str__(text)  # a subclass may lie about itself
+        if exact in _NOTES:
+            return exact
+        if self._chars_left <= 0:
+            return TOO_MUCH
+        cleaned = clean_text(exact, max_chars=min(MAX_TEXT_CHARS, self._chars_left))
+        self._chars_left -= len(cleaned)
         return cleaned
-    members = sorted(value, key=repr) if isinstance(value, Set) else list(value)
-    listed = [clean(member, depth=depth + 1) for member in members[:MAX_ITEMS]]
-    return [*listed, f"[{left_out:,} more cut]"] if left_out > 0 else listed
+
+    def _collection(
+        self, value: Mapping[Any, object] | Sequence[object] | AbstractSet[object]
+    ) -> Json:
+        if id(value) in self._around:
+            return INSIDE_ITSELF
+        if len(self._around) >= self._limits.depth:
+            return TOO_DEEP
+        self._around.append(id(value))
+        try:
+            if isinstance(value, Mapping):
+                return self._mapping(value)
+            members = sorted(value, key=repr) if isinstance(value, AbstractSet) else value
+            return [self.clean(member) for member in self._bounded(members, len(value))]
+        finally:
+            self._around.pop()
+
+    def _mapping(self, value: Mapping[Any, object]) -> dict[str, Json]:
+        cleaned: dict[str, Json] = {}
+        for item in self._bounded(value.items(), len(value)):
+            key, member = ("[cut]", item) if isinstance(item, str) else item
+            cleaned[_unused(self._text(_as_text(key)), cleaned)] = self.clean(member)
+        return cleaned
+
+    def _bounded(self, members: Iterable[Any], count: int) -> Iterator[Any]:
+        """Yield as many members as may be shown and, if there are more, a note."""
+        most = self._limits.items if count <= self._limits.items else self._limits.items - 1
+        note = f"[... {count - most:,} more, cut ...]"
+        shown = itertools.islice(members, most)
+        for member in shown if count <= most else itertools.chain(shown, [note]):
+            if self._values_left <= 0 or self._chars_left <= 0:
+                yield TOO_MUCH
+                return
+            self._values_left -= 1
+            yield member
+
+
+def _clean_number(value: Any) -> Json:  # noqa: ANN401 - numbers.Real has no useful methods
+    """Return an exact int or float: subclasses may do anything where they are written down."""
+    if isinstance(value, (int, Integral)):
+        whole = int.__index__(value) if isinstance(value, int) else int(value)
+        is_small = -(10**MAX_INT_DIGITS) < whole < 10**MAX_INT_DIGITS
+        return whole if is_small else f"an integer of {whole.bit_length()} bits"
+    number = float.__float__(value) if isinstance(value, float) else float(value)
+    return number if math.isfinite(number) else str(number)
 
 
 def _as_text(value: object) -> str:
-    if isinstance(value, str):
-        return value
-    if isinstance(value, (bytes, bytearray)):
-        return bytes(value[: MAX_TEXT_CHARS + 1]).decode("utf-8", "replace")
-    try:
-        return str(value)
-    except Exception:  # noqa: BLE001 - a foreign __str__ may raise anything
-        return f"<{type(value).__name__} that cannot be shown>"
+    if isinstance(value, _BYTES):
+        return bytes(value).decode("utf-8", "replace")
+    return str.__str__(value) if isinstance(value, str) else str(value)
+
+
+def _unused(key: str, taken: Mapping[str, object]) -> str:
+    """Return `key`, with a number if there is one like it: keys may become equal by cleaning."""
+    numbered = (f"{key} ({number})" for number in itertools.count(2))
+    return next(name for name in itertools.chain([key], numbered) if name not in taken)
+
+
+def _cut_note(cut: int) -> str:
+    return f"\n[... {cut:,} characters cut ...]\n"
+
+
+def _escape(found: re.Match[str]) -> str:
+    code = ord(found.group())
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"

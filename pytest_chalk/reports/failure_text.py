@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pytest_chalk.reports.clean import clean_text, shortened
 
 if TYPE_CHECKING:
-    from pytest_chalk.schemas.record import RunRecord, StepRecord
+    from pytest_chalk.schemas.record import Failure, RunRecord, StepRecord
 
 MAX_SHOWN_CHARS = 2_000
 """Of one metadata value or of the instructions in a failure. The transcript has the whole."""
@@ -20,23 +20,33 @@ def render_step_failure(step: StepRecord, transcript: str) -> str:
         lines.append(f"limit: {step.limit.summary}")
     if step.instructions:
         lines += ["instructions:", _indented(step.instructions)]
-    for key, value in step.metadata.items():
-        if value not in ("", None, [], {}):
-            lines.append(f"{key}: {_value(value)}")
-    if step.failure is not None and step.failure.traceback:
-        lines += [f"traceback ({step.failure.stage}):", step.failure.traceback.rstrip()]
-    lines.append(f"transcript: {transcript}")
-    return clean_text("\n".join(lines))
+    lines += [
+        f"{key}: {_value(value)}"
+        for key, value in step.metadata.items()
+        if value not in ("", None, [], {}) and not _is_shown_as_tree(key, step)
+    ]
+    return _with_footer(lines, step.failure, transcript)
 
 
 def render_run_failure(run: RunRecord) -> str:
     """Return outcome, score and reason of a run, and where to read on."""
     score = "no score" if run.score is None else f"score {run.score:g}"
-    lines = [f"{run.task_id} by {run.model} {run.outcome.replace('_', ' ')} ({score}): {run.reason}"]
-    if run.failure is not None and run.failure.traceback:
-        lines += [f"traceback ({run.failure.stage}):", run.failure.traceback.rstrip()]
-    lines.append(f"transcript: {run.transcript}")
+    outcome = run.outcome.replace("_", " ")
+    lines = [f"{run.task_id} by {run.model} {outcome} ({score}): {run.reason}"]
+    return _with_footer(lines, run.failure, run.transcript)
+
+
+def _with_footer(lines: list[str], failure: Failure | None, transcript: str) -> str:
+    if failure is not None and failure.traceback:
+        lines = [*lines, f"traceback ({failure.stage}):", failure.traceback.rstrip()]
+    if transcript:
+        lines = [*lines, f"transcript: {transcript}"]
     return clean_text("\n".join(lines))
+
+
+def _is_shown_as_tree(key: str, step: StepRecord) -> bool:
+    """Tell whether `key` holds what the tree of a composite judge shows better."""
+    return key == "children" and isinstance(step.metadata.get("judges"), str)
 
 
 def _value(value: object) -> str:

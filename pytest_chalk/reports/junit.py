@@ -5,19 +5,23 @@ from __future__ import annotations
 import json
 import re
 import xml.etree.ElementTree as ET
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from pytest_chalk.reports.clean import clean_text, shortened
+from pytest_chalk.reports.clean import clean, clean_text
 from pytest_chalk.reports.failure_text import render_run_failure, render_step_failure
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
     from pytest_chalk.schemas.frozen import Outcome
     from pytest_chalk.schemas.record import RunRecord, StepRecord
 
 MAX_PROPERTY_CHARS = 4_000
 """Of one property. Viewers show properties in a table cell; the failure text has more."""
+
+MAX_MESSAGE_CHARS = 500
+"""Of the one line that a viewer shows beside a testcase."""
 
 _VERDICT_TAGS = ("failure", "error", "skipped")
 
@@ -62,41 +66,72 @@ def rewrite_junit(
             properties = ET.Element("properties")
             suite.insert(0, properties)
         _add_properties(properties, suite_properties)
+    written = _testcases(suite)
+    prefix = _find_prefix(written, cases)
+    replaced: dict[ET.Element, list[ET.Element]] = {}
+    appended: list[ET.Element] = []
     for case in cases:
-        _rewrite_case(suite, case, style)
+        classname, name = address(case.nodeid)
+        found = written.get((prefix + classname, name), [])
+        replaced.update((superseded, []) for superseded in found[:-1])  # by later attempts
+        own = found[-1] if found else ET.Element("testcase", time="0.000", name=name)
+        own.set("classname", prefix + classname.removesuffix(".__init__"))
+        elements = _rewritten(own, case, style)
+        if found:
+            replaced[own] = elements
+        else:
+            appended += elements
+    suite[:] = [new for child in suite for new in replaced.get(child, [child])] + appended
     _recount(suite)
 
 
-def _rewrite_case(suite: ET.Element, case: JunitCase, style: JunitStyle) -> None:
-    classname, name = address(case.nodeid)
-    own_classname = classname.removesuffix(".__init__")
-    found = [
-        element
-        for element in suite.findall("testcase")
-        if element.get("name") == name and str(element.get("classname")).endswith(classname)
+_Written = dict[tuple[str, str], list[ET.Element]]
+
+
+def _testcases(suite: ET.Element) -> _Written:
+    """Return what pytest wrote, by classname and name."""
+    written: _Written = {}
+    for element in suite.findall("testcase"):
+        key = (element.get("classname", ""), element.get("name", ""))
+        written.setdefault(key, []).append(element)
+    return written
+
+
+def _find_prefix(written: _Written, cases: Sequence[JunitCase]) -> str:
+    """Return what `--junit-prefix` put before every classname, with its dot; mostly nothing."""
+    addresses = [address(case.nodeid) for case in cases]
+    if any(key in written for key in addresses):
+        return ""
+    by_name: dict[str, list[str]] = {}
+    for classname, name in addresses:
+        by_name.setdefault(name, []).append(classname)
+    prefixes = [
+        found.removesuffix(classname)
+        for found, name in written
+        for classname in by_name.get(name, [])
+        if found.endswith(f".{classname}")
     ]
-    for superseded in found[:-1]:  # earlier attempts, and testcases opened by sub-tests
-        suite.remove(superseded)
-    element = found[-1] if found else ET.SubElement(suite, "testcase", time="0.000", name=name)
-    element.set("classname", own_classname)
+    return min(prefixes, key=len, default="")
+
+
+def _rewritten(own: ET.Element, case: JunitCase, style: JunitStyle) -> list[ET.Element]:
+    """Return an item's testcase, changed in place, and after it those of its steps."""
     if case.run is None:
-        return
-    for verdict in [child for child in element if child.tag in _VERDICT_TAGS]:
-        element.remove(verdict)
-    _fill_item(element, case, case.run, style)
-    if style.steps:
-        at = list(suite).index(element) + 1
-        for offset, step in enumerate(_step_elements(case, case.run, own_classname, style)):
-            suite.insert(at + offset, step)
+        return [own]
+    for verdict in [child for child in own if child.tag in _VERDICT_TAGS]:
+        own.remove(verdict)
+    _fill_item(own, case, case.run, style)
+    owner = f"{own.get('classname')}.{own.get('name')}"
+    return [own, *_step_elements(owner, case, case.run, style)] if style.steps else [own]
 
 
 def address(nodeid: str) -> tuple[str, str]:
     """Return classname and name under which pytest files a node id."""
-    path, bracket, parameters = nodeid.partition("[")
-    names = path.split("::")
-    names[0] = re.sub(r"\.py$", "", names[0].replace("/", "."))
-    names[-1] += bracket + parameters
-    return ".".join(names[:-1]), clean_text(names[-1])
+    path, _, rest = nodeid.partition("::")
+    names, bracket, parameters = rest.partition("[")  # a path may have brackets of its own
+    module = re.sub(r"\.py$", "", path.replace("/", "."))
+    *outer, name = [module, *names.split("::")] if rest else [module]
+    return ".".join(outer), clean_text(name + bracket + parameters)
 
 
 def _fill_item(element: ET.Element, case: JunitCase, run: RunRecord, style: JunitStyle) -> None:
@@ -109,25 +144,25 @@ def _fill_item(element: ET.Element, case: JunitCase, run: RunRecord, style: Juni
             element.insert(0, properties)
         _add_properties(properties, _run_properties(case.nodeid, run))
     if case.teardown_error:
-        _add_verdict(element, "error", "teardown failed", case.teardown_error)
+        text = case.teardown_error
+        text = text if run.outcome == "passed" else f"{text}\n{render_run_failure(run)}"
+        _add_verdict(element, "error", "teardown failed", text)
     elif run.outcome != "passed":
         _add_verdict(element, _tag(run.outcome), run.reason, render_run_failure(run))
     _add_output(element, case.output.get(-1, ""))
 
 
 def _step_elements(
-    case: JunitCase, run: RunRecord, classname: str, style: JunitStyle
-) -> list[ET.Element]:
-    _, name = address(case.nodeid)
-    owner = f"{classname}.{name}"
-    elements = [_step_element(owner, step, run, style) for step in run.steps]
-    for element, step in zip(elements, run.steps, strict=True):
+    owner: str, case: JunitCase, run: RunRecord, style: JunitStyle
+) -> Iterator[ET.Element]:
+    for step in run.steps:
+        element = _step_element(owner, step, run, style)
         _add_output(element, case.output.get(step.index, ""))
-    for index, unreached in enumerate(run.not_reached, len(run.steps) + 1):
-        element = _testcase(owner, f"{index}-{unreached}", 0.0)
+        yield element
+    for number, unreached in enumerate(run.not_reached, len(run.steps) + 1):
+        element = _testcase(owner, f"{number}-{unreached}", 0.0)
         ET.SubElement(element, "skipped", message="not reached", type="chalk.not_reached")
-        elements.append(element)
-    return elements
+        yield element
 
 
 def _step_element(owner: str, step: StepRecord, run: RunRecord, style: JunitStyle) -> ET.Element:
@@ -151,9 +186,11 @@ def _tag(outcome: Outcome) -> str:
 
 
 def _add_verdict(element: ET.Element, tag: str, message: str, text: str) -> None:
-    first = message.splitlines()[0] if message.strip() else tag
-    verdict = ET.SubElement(element, tag, message=clean_text(shortened(first, 500)))
+    first = message.strip().partition("\n")[0] or tag
+    verdict = ET.Element(tag, message=clean_text(first, max_chars=MAX_MESSAGE_CHARS))
     verdict.text = clean_text(text)
+    # Strict schemas want it after the properties and before the output.
+    element.insert(int(element.find("properties") is not None), verdict)
 
 
 def _add_output(element: ET.Element, text: str) -> None:
@@ -163,7 +200,7 @@ def _add_output(element: ET.Element, text: str) -> None:
 
 def _add_properties(properties: ET.Element, values: Mapping[str, str]) -> None:
     for name, value in values.items():
-        text = clean_text(shortened(value, MAX_PROPERTY_CHARS))
+        text = clean_text(value, max_chars=MAX_PROPERTY_CHARS)
         ET.SubElement(properties, "property", name=clean_text(name), value=text)
 
 
@@ -173,7 +210,7 @@ def _run_properties(nodeid: str, run: RunRecord) -> dict[str, str]:
         "chalk.task_id": run.task_id,
         "chalk.model": run.model,
         "chalk.outcome": run.outcome,
-        "score": "" if run.score is None else f"{run.score!r}",
+        "score": repr(run.score) if run.is_scored and run.score is not None else "",
         "chalk.turns": str(run.usage.turns),
         "chalk.input_tokens": str(run.usage.input_tokens),
         "chalk.output_tokens": str(run.usage.output_tokens),
@@ -184,15 +221,15 @@ def _run_properties(nodeid: str, run: RunRecord) -> dict[str, str]:
 
 
 def _step_properties(step: StepRecord) -> dict[str, str]:
-    values = {"chalk.outcome": step.outcome}
-    if step.score is not None and step.outcome != "error":
-        values["score"] = f"{step.score!r}"
+    values: dict[str, str] = {"chalk.outcome": step.outcome}
+    if step.score is not None and step.outcome in {"passed", "failed", "misbehaved"}:
+        values["score"] = repr(step.score)
     if step.partial:
         values["chalk.partial"] = "true"
     if step.limit is not None:
         values["chalk.limit"] = step.limit.summary
     for key, value in step.metadata.items():
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        text = value if isinstance(value, str) else json.dumps(clean(value), ensure_ascii=False)
         values[f"metadata.{key}"] = text
     return values
 

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pytest_chalk.reports.clean import clean_text
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pytest_chalk.schemas.record import RunRecord
+
+MAX_NAME_CHARS = 120
+"""Of a task id or a model's name in the table. An id may have 255; no terminal is so wide."""
 
 COLUMNS = ("task", "model", "score", "steps", "turns", "tokens", "time")
 
@@ -30,14 +35,18 @@ def _row(task: str, model: str, runs: Sequence[RunRecord]) -> tuple[str, ...]:
     done = sum(step.outcome == "passed" for run in runs for step in run.steps)
     planned = sum(len(run.steps) + len(run.not_reached) for run in runs)
     return (
-        task,
-        model,
+        _one_line(task),
+        _one_line(model),
         _score(runs),
         f"{done}/{planned}",
         str(sum(run.usage.turns for run in runs)),
         f"{tokens:,}" if tokens else "-",
         _seconds(sum(run.duration_s for run in runs)),
     )
+
+
+def _one_line(name: str) -> str:
+    return clean_text(" ".join(name.split()), max_chars=MAX_NAME_CHARS)
 
 
 def _score(runs: Sequence[RunRecord]) -> str:

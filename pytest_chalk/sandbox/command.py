@@ -65,6 +65,14 @@ class StudentProcess:
         """
         return self._link.find_exit(self._launch_id)
 
+    def interrupt(self) -> None:
+        """Send it SIGUSR1, which ends a command that does not expect it.
+
+        Raises:
+            BoxError: The supervisor died.
+        """
+        self._link.interrupt(self._launch_id)
+
     def wait(self, timeout_s: float | None = None) -> int | None:
         """Return what `poll` returns as soon as it is not None, or None after `timeout_s`.
 

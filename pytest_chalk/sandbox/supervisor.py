@@ -202,6 +202,7 @@ class Supervisor:
                 "launch": self._launch,
                 "kill": self._kill,
                 "kill_newer": self._kill_newer,
+                "interrupt": self._interrupt,
             }
             self._send({"seq": request["seq"], **operations[request["op"]](request)})
         return bool(received)
@@ -311,6 +312,12 @@ class Supervisor:
 
     def _kill(self, request: Mapping[str, Any]) -> dict[str, Any]:
         return {"survivors": self.kill_cohort(request["deadline_s"])}
+
+    def _interrupt(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Send SIGUSR1 to a launched command; not reaped yet, it still owns its pid."""
+        for pid in [pid for pid, launch in self._launch_ids.items() if launch == request["launch"]]:
+            os.kill(pid, signal.SIGUSR1)
+        return {}
 
     def _kill_newer(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Kill the current command's tree; the whole cohort when that cannot be won in time."""

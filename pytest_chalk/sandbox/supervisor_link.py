@@ -110,6 +110,10 @@ class SupervisorLink:
         answer = self._ask(request, 2 * deadline_s)
         return answer["killed"], answer["survivors"]
 
+    def interrupt(self, launch_id: int) -> None:
+        """Send SIGUSR1 to a launched command, if it still runs."""
+        self._ask({"op": "interrupt", "launch": launch_id}, 0.0)
+
     def find_exit(self, launch_id: int, timeout_s: float | None = 0.0) -> int | None:
         """Return the exit status of a launch (negative: the signal), None if it still runs."""
         end = None if timeout_s is None else time.monotonic() + timeout_s

@@ -71,10 +71,10 @@ class Scoring(Frozen):
 
     @field_validator("metadata", mode="before")
     @classmethod
-    def _has_encodable_names(cls, metadata: object) -> object:
+    def _has_text_for_names(cls, metadata: object) -> object:
         if not isinstance(metadata, dict):
             return metadata
-        return {encodable(k) if isinstance(k, str) else k: v for k, v in metadata.items()}
+        return {encodable(str(name)): value for name, value in metadata.items()}
 
     @field_validator("continue_task", mode="before")
     @classmethod

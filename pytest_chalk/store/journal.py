@@ -7,10 +7,11 @@ session loses at most what was running; runs are synced to the disk.
 from __future__ import annotations
 
 import json
-import os
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from pytest_chalk.errors import MachineError
+from pytest_chalk.store.line_file import LineFile, whole_lines
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,16 +19,16 @@ if TYPE_CHECKING:
 
 
 class Journal:
-    """Appends entries, each a JSON object with a `type`."""
+    """Appends entries, each a JSON object with a `type`.
+
+    It is locked as long as it is open, so that no other session prunes this one.
+    """
 
     def __init__(self, path: Path) -> None:
+        """Open or make the journal; see `LineFile`."""
         self.path = path
-        try:
-            self._fd = os.open(
-                path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600
-            )
-        except OSError as error:
-            raise self._failed(error) from error
+        self._file = LineFile(path, "journal")
+        _lock(self._file.fileno())
 
     def append(self, entry_type: str, entry: Mapping[str, Any], *, sync: bool = False) -> None:
         """Write one entry as one line.
@@ -35,30 +36,49 @@ class Journal:
         Raises:
             MachineError: The disk is full or gone; earlier entries are intact.
         """
-        line = json.dumps({"type": entry_type, **entry}, separators=(",", ":")).encode() + b"\n"
-        try:
-            while line:
-                line = line[os.write(self._fd, line) :]
-            if sync:
-                os.fsync(self._fd)
-        except OSError as error:
-            raise self._failed(error) from error
+        line = json.dumps({"type": entry_type, **entry}, separators=(",", ":"), allow_nan=False)
+        self._file.append(line.encode(), sync=sync)
 
     def close(self) -> None:
         """Close the file."""
-        os.close(self._fd)
-
-    def _failed(self, error: OSError) -> MachineError:
-        return MachineError(
-            f"journal {str(self.path)!r} cannot be written: {error}. Earlier records are intact; "
-            "free the disk or choose another place with --chalk-session-dir."
-        )
+        self._file.close()
 
 
 def read_journal(path: Path) -> list[dict[str, Any]]:
-    """Return the entries of a journal, oldest first; a torn last line is left out."""
+    """Return the entries of a journal, oldest first; a torn last line is left out.
+
+    Raises:
+        MachineError: A line is no JSON object: the file was changed by somebody else.
+    """
     entries = []
-    for line in path.read_bytes().splitlines(keepends=True):
-        if line.endswith(b"\n"):
-            entries.append(json.loads(line))
+    for number, line in enumerate(whole_lines(path), 1):
+        try:
+            entry = json.loads(line)
+        except ValueError:
+            entry = None
+        if not isinstance(entry, dict):
+            message = f"journal {str(path)!r}, line {number}: {line[:200]!r} is no JSON object"
+            raise MachineError(message)
+        entries.append(entry)
     return entries
+
+
+def is_in_use(path: Path) -> bool:
+    """Tell whether a living session writes this journal."""
+    try:
+        with path.open("rb") as opened:
+            return not _lock(opened.fileno())
+    except OSError:
+        return False
+
+
+def _lock(fd: int) -> bool:
+    """Lock a file for as long as it is open; return whether nobody else has it."""
+    with suppress(ImportError):  # no such locks on Windows, where no task runs either
+        import fcntl  # noqa: PLC0415 - not on Windows
+
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return False
+    return True

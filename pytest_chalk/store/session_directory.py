@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import secrets
 import shutil
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from pytest_chalk.errors import MachineError
+from pytest_chalk.store.journal import is_in_use
 
 _IGNORE_ALL = "# Results of pytest-chalk; not for version control.\n*\n"
-_NAME_MAX_CHARS = 120
-"""Of a run's directory name. File systems take 255 bytes; a run id has a hash and counters too."""
+_OURS = frozenset({"sessions", "latest"})
+
+NAME_MAX_CHARS = 160
+"""Of a run's directory name. File systems take 255 bytes; a run id made of a task id, a model and
+a hash stays below it."""
 
 
 def new_session_id() -> str:
@@ -23,13 +29,17 @@ def new_session_id() -> str:
 
 
 def file_name(text: str) -> str:
-    """Return `text` as a safe part of a file name; not unique by itself."""
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-.")[:_NAME_MAX_CHARS] or "x"
+    """Return `text` as a part of a file name; where something had to go, a hash tells it apart."""
+    safe = re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-.")
+    if safe == text and len(safe) <= NAME_MAX_CHARS:
+        return safe or "x"
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return f"{safe[: NAME_MAX_CHARS - 9]}-{digest}".lstrip("-")
 
 
 @dataclass(frozen=True)
 class SessionDirectory:
-    """Paths of one session. Nothing is made until it is asked for.
+    """Paths of one session. Nothing is made until it is asked for; all of it is mode 0700.
 
     Attributes:
         base: `.chalk`, or what `--chalk-session-dir` names.
@@ -49,48 +59,55 @@ class SessionDirectory:
         return self.path / "journal.jsonl"
 
     def run_directory(self, run_id: str) -> Path:
-        """Return the directory of one run, made if missing (mode 0700).
+        """Return the directory of one run, made if missing.
 
         Raises:
             MachineError: It cannot be made.
         """
         directory = self.path / "runs" / file_name(run_id)
-        try:
-            _make_private(self.base)
-            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        except OSError as error:
-            raise MachineError(
-                f"session directory {str(self.path)!r} cannot be made: {error}. "
-                "Free the disk or choose another place with --chalk-session-dir."
-            ) from error
+        self._make(directory)
         return directory
 
     def open(self) -> None:
-        """Make the directory, point `latest` to it, and keep git out of it."""
-        try:
-            _make_private(self.base)
-            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        """Make the directory, point `latest` to it, and keep git out of it.
+
+        Raises:
+            MachineError: It cannot be made.
+        """
+        self._make(self.path)
+        with suppress(OSError):  # a convenience, and not every file system has links
             _point_latest(self.base, self.session_id)
-        except OSError as error:
-            raise MachineError(
-                f"session directory {str(self.path)!r} cannot be made: {error}. "
-                "Free the disk or choose another place with --chalk-session-dir."
-            ) from error
 
     def prune(self, keep: int) -> None:
-        """Remove all but the newest `keep` sessions, never this one."""
-        sessions = sorted((self.base / "sessions").iterdir(), reverse=True)
-        for old in [s for s in sessions if s.name != self.session_id][max(0, keep - 1) :]:
-            shutil.rmtree(old, ignore_errors=True)
+        """Remove all but the newest `keep` sessions, never this one nor one still running."""
+        sessions = self.base / "sessions"
+        found = sorted(path.name for path in sessions.iterdir()) if sessions.is_dir() else []
+        others = [name for name in reversed(found) if name != self.session_id]
+        for name in others[max(0, keep - 1) :]:
+            if not is_in_use(sessions / name / self.journal.name):
+                shutil.rmtree(sessions / name, ignore_errors=True)
+
+    def _make(self, directory: Path) -> None:
+        """Make `directory` and what is missing above it."""
+        try:
+            self.base.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _ignore_in_git(self.base)
+            # Level by level: with `parents=True` only the last one would get the mode.
+            for above in reversed(directory.relative_to(self.base).parents):
+                (self.base / above).mkdir(mode=0o700, exist_ok=True)
+            directory.mkdir(mode=0o700, exist_ok=True)
+        except OSError as error:
+            message = (
+                f"session directory {str(self.path)!r} cannot be made: {error}. "
+                "Free the disk or choose another place with --chalk-session-dir."
+            )
+            raise MachineError(message) from error
 
 
-def _make_private(base: Path) -> None:
-    if base.is_dir():
-        return
-    base.mkdir(mode=0o700, parents=True, exist_ok=True)
-    ignore = base / ".gitignore"
-    if not ignore.exists():
-        ignore.write_text(_IGNORE_ALL, encoding="utf-8")
+def _ignore_in_git(base: Path) -> None:
+    """Write a .gitignore that covers everything, unless the directory holds things of others."""
+    if {path.name for path in base.iterdir()} <= _OURS:
+        (base / ".gitignore").write_text(_IGNORE_ALL, encoding="utf-8")
 
 
 def _point_latest(base: Path, session_id: str) -> None:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_chalk.errors import MachineError
-from pytest_chalk.reports.clean import encodable
+from pytest_chalk.reports.clean import clean
 from pytest_chalk.schemas.transcript import EVENT_ADAPTER, SCHEMA_VERSION, Event, Transcript
+from pytest_chalk.store.line_file import LineFile, whole_lines
 
 if TYPE_CHECKING:
-    from io import BufferedWriter
+    from pathlib import Path
 
 
 class TranscriptFile:
@@ -26,11 +24,9 @@ class TranscriptFile:
         self.path = path
         self._run_id = run_id
         self._events: list[Event] = []
-        try:
-            self._file: BufferedWriter = path.open("wb")
-        except OSError as error:
-            raise self._failed(error) from error
-        self._write(json.dumps({"schema_version": SCHEMA_VERSION, "run_id": run_id}).encode())
+        self._file = LineFile(path, "transcript", fresh=True)
+        head = {"schema_version": SCHEMA_VERSION, "run_id": run_id}
+        self._file.append(json.dumps(head).encode())
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -51,60 +47,37 @@ class TranscriptFile:
         """
         try:
             line = event.model_dump_json().encode()
-        except (ValueError, UnicodeError):
-            # A lone surrogate (bytes that were no UTF-8) has no JSON: keep it as an escape.
-            event = _encodable_event(event)
+        except (ValueError, TypeError, RecursionError):
+            # A tool put something into its details that JSON does not know.
+            event = EVENT_ADAPTER.validate_python(clean(event.model_dump()))
             line = event.model_dump_json().encode()
         self._events.append(event)
-        self._write(line)
+        self._file.append(line)
 
     def sync(self) -> None:
-        """Make what was written survive a power cut."""
-        os.fsync(self._file.fileno())
+        """Make what was written survive a power cut.
+
+        Raises:
+            MachineError: The disk refuses.
+        """
+        self._file.sync()
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file; calling it again does nothing."""
         self._file.close()
-
-    def _write(self, line: bytes) -> None:
-        try:
-            self._file.write(line + b"\n")
-            self._file.flush()
-        except OSError as error:
-            raise self._failed(error) from error
-
-    def _failed(self, error: OSError) -> MachineError:
-        return MachineError(f"transcript {str(self.path)!r} cannot be written: {error}")
 
 
 def read_transcript(path: Path) -> Transcript:
     """Return a transcript from its file; a torn last line is left out.
 
     Raises:
-        ValueError: The file is no transcript, or of a newer schema.
+        ValueError: The file is no transcript, or of another schema version.
     """
-    lines = path.read_bytes().splitlines(keepends=True)
-    head = json.loads(lines[0]) if lines else {}
-    if head.get("schema_version") != SCHEMA_VERSION:
-        message = (
-            f"{path}: schema version {head.get('schema_version')!r}, this release reads "
-            f"{SCHEMA_VERSION}"
-        )
+    lines = whole_lines(path)
+    head = json.loads(lines[0]) if lines else None
+    version = head.get("schema_version") if isinstance(head, dict) else None
+    if not isinstance(head, dict) or version != SCHEMA_VERSION:
+        message = f"{path}: schema version {version!r}, this release reads {SCHEMA_VERSION}"
         raise ValueError(message)
-    whole = [line for line in lines[1:] if line.endswith(b"\n")]
-    events = tuple(EVENT_ADAPTER.validate_json(line) for line in whole)
-    return Transcript(run_id=head["run_id"], events=events)
-
-
-def _encodable_event(event: Event) -> Event:
-    return EVENT_ADAPTER.validate_python(_encodable(event.model_dump(mode="python")))
-
-
-def _encodable(value: object) -> object:
-    if isinstance(value, str):
-        return encodable(value)
-    if isinstance(value, dict):
-        return {_encodable(key): _encodable(member) for key, member in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_encodable(member) for member in value]
-    return value
+    events = tuple(EVENT_ADAPTER.validate_json(line) for line in lines[1:])
+    return Transcript(run_id=head.get("run_id", ""), events=events)

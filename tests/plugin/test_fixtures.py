@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 from plugin.conftest import Project
 
 ONE = 'One = task("one", step("work", Score(1)))\n'
@@ -62,9 +65,6 @@ def test_a_conftest_changes_the_run_config_of_its_directory(project: Project):
     )
 
     project.run()
-
-    import json
-    from pathlib import Path
 
     hints = {
         name: json.loads(Path(run["transcript"]).read_text().splitlines()[1])["use_hints"]

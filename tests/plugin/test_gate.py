@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from plugin.conftest import Project
+
 from pytest_chalk.plugin.gate import judge_session
 from pytest_chalk.plugin.settings import Gate
 from pytest_chalk.schemas.record import RunRecord
@@ -137,9 +138,7 @@ def test_a_gate_that_fails_says_so_where_all_else_is_green(project: Project):
     result = project.run("--chalk-fail-under=0.9")
 
     assert result.ret == 1
-    result.stdout.fnmatch_lines(
-        ["FAIL chalk: mean score 0.500 is below --chalk-fail-under=0.9"]
-    )
+    result.stdout.fnmatch_lines(["FAIL chalk: mean score 0.500 is below --chalk-fail-under=0.9"])
 
 
 def test_ordinary_tests_beside_tasks_decide_too(project: Project):

@@ -20,8 +20,9 @@ SAID = "a\udcff b\x1b[31m c\x00 d]]>\x07 " + "x" * 5_000_000
 class Metadata(Judge):
     def evaluate(self, transcript):
         said = [m.text for m in transcript.messages if m.role == "assistant"]
-        found = {"path": Path("/tmp/x"), "enum": Colour.RED, "bytes": b"\xff\x00", "nan": float("nan"),
-                 "inf": float("inf"), "said": said[-1], "object": Unprintable(), 3: {1, 2},
+        found = {"path": Path("/tmp/x"), "enum": Colour.RED, "bytes": b"\xff\x00",
+                 "nan": float("nan"), "inf": float("inf"), "said": said[-1],
+                 "object": Unprintable(), 3: {1, 2},
                  "deep": {"list": [float("nan"), (1, "\udcfe")]}, "\udcff key": "]]>"}
         print("the judge prints \x1b[31m \x00 ]]>", "\ufffe")
         return Scoring(1.0, found, True)

@@ -75,7 +75,9 @@ def test_a_killed_pytest_takes_its_student_along(project: Project):
     session.wait()
 
     assert wait_until(lambda: not sleepers(), 5)
-    assert [step["record"]["score"] for step in project.journal() if step["type"] == "step"] == [1.0]
+    assert [step["record"]["score"] for step in project.journal() if step["type"] == "step"] == [
+        1.0
+    ]
 
 
 TIMEOUT = """

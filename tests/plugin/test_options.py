@@ -40,9 +40,7 @@ One = task("one", step("work", property(lambda self: Echo(self.config))))
         ("--chalk-model=unknown", "*'unknown' is unknown*"),
     ],
 )
-def test_a_value_that_cannot_be_used_is_a_usage_error(
-    project: Project, option: str, message: str
-):
+def test_a_value_that_cannot_be_used_is_a_usage_error(project: Project, option: str, message: str):
     project.task("one", ECHO)
 
     result = project.run(option)
@@ -168,8 +166,8 @@ def test_extra_artifact_paths_are_kept_before_the_submission_is_collected(projec
 
         @pytest.fixture
         def chalk_run_config(chalk_run_config, chalk_student):
-            notes = str(chalk_student.workdir / "notes.txt")
-            return chalk_run_config.model_copy(update={"extra_config": {"extra_artifact_paths": notes}})
+            extra = {"extra_artifact_paths": str(chalk_student.workdir / "notes.txt")}
+            return chalk_run_config.model_copy(update={"extra_config": extra})
         """,
     )
 

@@ -48,7 +48,18 @@ def test_a_celery_project_collects_and_passes_as_without_the_plugin(
 ):
     celery_project(project)
     monkeypatch.setenv("PYTHONWARNINGS", "ignore")
-    plain = "-p no:chalk -p xdist -p timeout -p no:cacheprovider -p no:randomly".split()
+    plain = [
+        "-p",
+        "no:chalk",
+        "-p",
+        "xdist",
+        "-p",
+        "timeout",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:randomly",
+    ]
 
     without = project.pytester.runpytest_subprocess(*plain, *options)
     with_plugin = project.run_apart(*options)
@@ -124,9 +135,7 @@ One = task("one", step("first", Score(0.9)), step("flaky", Flaky()))
 
 
 @pytest.mark.parametrize("workers", ["-n0", "-n2"])
-def test_under_reruns_the_last_attempt_counts_and_all_are_recorded(
-    project: Project, workers: str
-):
+def test_under_reruns_the_last_attempt_counts_and_all_are_recorded(project: Project, workers: str):
     project.task("one", FLAKY)
 
     result = project.run_apart("-p", "rerunfailures", "--reruns=2", workers)

@@ -87,9 +87,7 @@ def test_the_steps_after_one_that_does_not_continue_are_skipped_and_named(projec
 
 
 def test_the_runs_score_is_that_of_the_last_scored_step(project: Project):
-    project.task(
-        "one", 'One = task("one", step("work", Score(0.2)), step("more", Score(0.9)))'
-    )
+    project.task("one", 'One = task("one", step("work", Score(0.2)), step("more", Score(0.9)))')
 
     project.run()
 

@@ -119,9 +119,7 @@ def test_a_node_id_with_a_model_can_be_typed_back(project: Project):
     )
     project.task("one", ANSWER + 'One = task("one", step("work", Answer()))')
 
-    result = project.run(
-        "--chalk-model=acme/big-1", "tasks/one/__init__.py::One[acme/big-1]"
-    )
+    result = project.run("--chalk-model=acme/big-1", "tasks/one/__init__.py::One[acme/big-1]")
 
     assert result.ret == 0
     assert project.run_record()["model"] == "acme/big-1"

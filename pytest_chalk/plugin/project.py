@@ -1,0 +1,40 @@
+"""The project under test: where its tasks are. Loaded in every pytest run."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_chalk.plugin.options import SPECS
+
+if TYPE_CHECKING:
+    from pytest_chalk.discovery.settings import DiscoverySettings
+
+
+def discovery_settings(config: pytest.Config) -> DiscoverySettings:
+    """Return where the project's tasks are."""
+    from pytest_chalk.discovery.settings import make_settings
+    from pytest_chalk.errors import RunOptionError
+
+    ini = {spec.ini: config.getini(spec.ini) for spec in SPECS if spec.ini_only}
+    try:
+        return make_settings(config.rootpath, ini, os.environ)
+    except RunOptionError as error:
+        raise pytest.UsageError(str(error)) from None
+
+
+def has_tasks(settings: DiscoverySettings) -> bool:
+    """Tell whether the project has a task package; cheap, for every run asks.
+
+    Raises:
+        pytest.UsageError: It names a tasks directory that does not exist.
+    """
+    from pytest_chalk.discovery.packages import has_task_packages
+    from pytest_chalk.errors import RunOptionError
+
+    try:
+        return has_task_packages(settings)
+    except RunOptionError as error:
+        raise pytest.UsageError(str(error)) from None

@@ -21,10 +21,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from typing_extensions import override
-
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from typing_extensions import override
+else:
+
+    def override(method: object) -> object:
+        """Stand in for the real one, which this module is too often loaded to import."""
+        return method
 
 
 class ChalkError(Exception):

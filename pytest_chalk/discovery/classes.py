@@ -65,6 +65,8 @@ class TaskRegistry:
         while name and name not in self._package_names:
             name = name.rpartition(".")[0]
         shown = vars(sys.modules[name]) if name in sys.modules else {}
+        if shown.get(cls.__name__) is cls:
+            return name  # the usual case, without a look at all of a large namespace
         return name if any(value is cls for value in shown.values()) else None
 
 
@@ -92,7 +94,8 @@ def task_classes(
 
 
 def _is_task_class(value: object) -> bool:
-    return isinstance(value, type) and issubclass(value, Task) and value is not Task
+    # Not issubclass: an ABC answers "no" only after asking every class that it knows.
+    return isinstance(value, type) and Task in value.__mro__ and value is not Task
 
 
 def _checked_id(cls: type[Task]) -> str:

@@ -110,11 +110,12 @@ class TaskModule(pytest.Module):
 
 def _names_of(classes: Iterable[type[Task]], module: ModuleType) -> dict[str, type[Task]]:
     """Return each class under the first name the module has for it."""
-    wanted = list(classes)
+    unnamed = {id(cls): cls for cls in classes}
     names: dict[str, type[Task]] = {}
     for name, value in vars(module).items():
-        if any(value is cls for cls in wanted) and not any(v is value for v in names.values()):
-            names[name] = value
+        cls = unnamed.pop(id(value), None)
+        if cls is not None:
+            names[name] = cls
     return names
 
 
@@ -123,6 +124,7 @@ class Collection:
 
     def __init__(self, config: pytest.Config) -> None:
         discovery = config.stash[STATE].discovery
+        self._epochs = config.stash[STATE].settings.epochs
         self._packages: dict[Path, TaskPackage] = {
             package.path: package for package in find_task_packages(discovery)
         }
@@ -145,7 +147,7 @@ class Collection:
         task_class = collector.task_names.get(name)
         if task_class is None:
             return []
-        runner = make_runner(task_class, name, run_item)
+        runner = make_runner(task_class, name, run_item, epochs=self._epochs)
         # pytest itself makes the functions: fixtures, marks and parametrize work as for any test.
         functions = collector.ihook.pytest_pycollect_makeitem(
             collector=collector, name=name, obj=runner

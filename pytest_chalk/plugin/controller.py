@@ -40,7 +40,7 @@ class Controller:
         self._verdict: GateVerdict | None = None
         self._in_summary = False
 
-    @pytest.hookimpl
+    @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:  # noqa: ANN401 - xdist exports no type
         """Give a worker of xdist the session's id."""
         node.workerinput[SESSION_KEY] = self._state.directory.session_id
@@ -51,7 +51,7 @@ class Controller:
         if not self._config.option.collectonly:
             self._plan([item.nodeid for item in session.items])
 
-    @pytest.hookimpl
+    @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
         """Take note of what is to run in workers."""
         self._plan(ids)

@@ -31,13 +31,11 @@ def chalk_epoch(request: pytest.FixtureRequest) -> int:
 
 
 @pytest.fixture
-def chalk_run_config(
-    request: pytest.FixtureRequest, chalk_model: Student, chalk_epoch: int
-) -> RunConfig:
+def chalk_run_config(request: pytest.FixtureRequest, chalk_model: Student) -> RunConfig:
     """The run config of this run: options and config file, with run id, task id and model."""
     from pytest_chalk.plugin.running import run_config_for
 
-    return run_config_for(request.node, chalk_model, chalk_epoch)
+    return run_config_for(request.node, chalk_model)
 
 
 @pytest.fixture

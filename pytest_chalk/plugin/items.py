@@ -30,7 +30,6 @@ FIXTURES = (
     "request",
     "subtests",
     "chalk_model",
-    "chalk_epoch",
     "chalk_run_config",
     "chalk_student",
     "chalk_submissions",
@@ -38,8 +37,11 @@ FIXTURES = (
 """What every task item asks for; a conftest may override any of ours for its directory."""
 
 
-def make_runner(task_class: type[Task], name: str, run_item: RunItem) -> Callable[..., None]:
+def make_runner(
+    task_class: type[Task], name: str, run_item: RunItem, *, epochs: int
+) -> Callable[..., None]:
     """Return the test function of a task: it takes our fixtures and those `pre_hook` names."""
+    ours = (*FIXTURES, "chalk_epoch") if epochs > 1 else FIXTURES
     hook_names = hook_parameters(task_class)
 
     def run(**fixtures: Any) -> None:  # noqa: ANN401 - whatever the fixtures are
@@ -47,7 +49,7 @@ def make_runner(task_class: type[Task], name: str, run_item: RunItem) -> Callabl
         run_item(fixtures, {name: fixtures[name] for name in hook_names})
 
     keyword = inspect.Parameter.KEYWORD_ONLY
-    names = dict.fromkeys((*FIXTURES, *hook_names))
+    names = dict.fromkeys((*ours, *hook_names))
     attributes = {
         "__signature__": inspect.Signature([inspect.Parameter(n, keyword) for n in names]),
         "__name__": name,

@@ -48,11 +48,11 @@ class ReportWriter:
         setattr(report, ITEM_ATTRIBUTE, _item_data(item))
         step, unreached = item.stash.get(CURRENT_STEP, None), item.stash.get(NOT_REACHED, "")
         if step is not None:
-            setattr(report, STEP_ATTRIBUTE, clean(step.model_dump(mode="json")))
+            setattr(report, STEP_ATTRIBUTE, step.model_dump(mode="json"))
         elif unreached:
             setattr(report, NOT_REACHED_ATTRIBUTE, unreached)
         elif call.when == "call" and RUN in item.stash:
-            setattr(report, RUN_ATTRIBUTE, clean(item.stash[RUN].model_dump(mode="json")))
+            setattr(report, RUN_ATTRIBUTE, item.stash[RUN].model_dump(mode="json"))
             del item.stash[RUN]
         _make_sendable(report)
         return report

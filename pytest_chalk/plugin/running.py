@@ -79,7 +79,7 @@ def _plan(item: TaskItem, fixtures: Mapping[str, Any]) -> tuple[RunSpec, RunPlac
         qualname=item.task_class.__qualname__,
         session_id=state.directory.session_id,
         nodeid=item.nodeid,
-        epoch=fixtures["chalk_epoch"],
+        epoch=fixtures.get("chalk_epoch", 1),
         attempt=item.attempts,
         pass_rule=state.settings.pass_rule,
     )
@@ -147,9 +147,8 @@ def _ended_from_outside(run: TaskRun, error: BaseException) -> RunRecord:
     return run.finish(outcome=outcome, reason=reason)
 
 
-def run_config_for(item: pytest.Item, student: Student, epoch: int) -> RunConfig:
+def run_config_for(item: pytest.Item, student: Student) -> RunConfig:
     """Return the run config of an item's next attempt."""
-    del epoch  # part of the node id already
     state: ChalkState = item.config.stash[STATE]
     if not isinstance(item, TaskItem):
         return state.settings.run_config

@@ -229,7 +229,8 @@ class TaskRun:
                 problem="is empty, so nothing can be measured",
                 fix="Return at least one step",
             )
-        self._names = step_names([step.name or type(step).__name__ for step in self._steps])
+        names = [clean_text(str(step.name or type(step).__name__)) for step in self._steps]
+        self._names = step_names(names)
 
     def _say_system_prompt(self, task: Task) -> None:
         prompt = task.system_prompt

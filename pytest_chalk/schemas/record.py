@@ -59,13 +59,13 @@ class Failure(Frozen):
     stage: str
     blame: Blame
     exception_type: str
-    message: str
-    traceback: str | None = None
+    message: Text
+    traceback: Text | None = None
 
     @property
     def summary(self) -> str:
-        """One line: the stage, the exception and its message."""
-        first = self.message.strip().splitlines()[0] if self.message.strip() else ""
+        """One line: the stage, the exception and the first line of its message."""
+        first = self.message.strip().partition("\n")[0].rstrip()
         return ": ".join(part for part in (self.stage, self.exception_type, first) if part)
 
 

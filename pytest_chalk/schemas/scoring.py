@@ -74,7 +74,7 @@ class Scoring(Frozen):
     def _has_text_for_names(cls, metadata: object) -> object:
         if not isinstance(metadata, dict):
             return metadata
-        return {encodable(str(name)): value for name, value in metadata.items()}
+        return {_name(key): value for key, value in metadata.items()}
 
     @field_validator("continue_task", mode="before")
     @classmethod
@@ -88,3 +88,7 @@ class Scoring(Frozen):
 
 def _shown(value: object) -> str:
     return f"{value!r:.100}" if not isinstance(value, int) or abs(value) < 1e100 else "a huge int"
+
+
+def _name(key: object) -> str:
+    return encodable(key if isinstance(key, str) else str(key))

@@ -1,0 +1,358 @@
+"""`ExecutableJudge`: real scripts, and everything that can go wrong with them."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+from pytest_chalk.judges import ExecutableJudge
+from pytest_chalk.sandbox import CurrentRun, enter_run
+from pytest_chalk.schemas.transcript import Transcript
+
+EMPTY = Transcript(run_id="r")
+PRELUDE = """
+import json, os, sys, time
+out = sys.argv[-1]
+def write(score=1.0, metadata={}):
+    with open(out, "w") as f:
+        f.write(json.dumps({"score": score, "metadata": metadata}))
+def write_text(text):
+    with open(out, "w") as f:
+        f.write(text)
+"""
+
+
+def command(code, *arguments):
+    return [sys.executable, "-I", "-S", "-c", PRELUDE + code, *arguments, "score_output.txt"]
+
+
+def judged(code, *arguments, **options):
+    return ExecutableJudge(command(code, *arguments), **options).evaluate(EMPTY)
+
+
+def assert_counts_as_0(scoring, cause):
+    assert (scoring.score, scoring.continue_task, scoring.void) == (0.0, False, None)
+    assert cause in scoring.metadata["error"]
+
+
+def assert_is_void(scoring, cause):
+    assert (scoring.score, scoring.continue_task) == (0.0, False)
+    assert cause in scoring.void
+    assert scoring.metadata["error"] == scoring.void
+
+
+def is_alive(pid):
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except FileNotFoundError:
+        return False
+    return "State:\tZ" not in status
+
+
+def wait_until_gone(pid):
+    deadline = time.monotonic() + 5
+    while is_alive(pid) and time.monotonic() < deadline:
+        time.sleep(0.005)
+    return not is_alive(pid)
+
+
+def test_the_score_is_the_one_the_script_writes():
+    scoring = judged("write(0.25)")
+
+    assert (scoring.score, scoring.continue_task, scoring.void) == (0.25, True, None)
+
+
+def test_metadata_becomes_text_and_gets_what_the_script_printed():
+    scoring = judged(
+        "print('said'); print('warned', file=sys.stderr);"
+        "write(1, {'n': 123, 'none': None, 'yes': True, 'list': [1, 'a'], 'text': 'a'})"
+    )
+
+    assert scoring.metadata == {
+        "n": "123",
+        "none": "None",
+        "yes": "True",
+        "list": "[1, 'a']",
+        "text": "a",
+        "stdout": "said\n",
+        "stderr": "warned\n",
+    }
+
+
+def test_what_the_script_printed_wins_over_metadata_of_that_name():
+    assert judged("print('said'); write(1, {'stdout': 'mine'})").metadata["stdout"] == "said\n"
+
+
+@pytest.mark.parametrize(
+    ("score", "threshold", "goes_on"),
+    [(42, 42, True), (42, 43, False), (0, -1, True), (-1, -1, True), (-2, -1, False)],
+)
+def test_the_task_goes_on_from_the_threshold_on(score, threshold, goes_on):
+    scoring = judged(f"write({score})", continue_threshold=threshold)
+
+    assert (scoring.score, scoring.continue_task) == (score, goes_on)
+
+
+def test_a_score_of_0_goes_on_by_default():
+    assert judged("write(0)").continue_task is True
+
+
+def test_the_command_is_not_changed_and_the_judge_can_be_asked_again():
+    given = command("write(1, {'name': os.path.basename(out)})")
+    judge = ExecutableJudge(given)
+    before = list(given)
+
+    first, second = judge.evaluate(EMPTY), judge.evaluate(EMPTY)
+
+    assert given == before
+    assert first == second
+    assert first.metadata["name"] == "score_output.txt"
+
+
+def test_the_result_file_lies_in_a_fresh_private_directory_that_is_removed():
+    code = """
+folder = os.path.dirname(out)
+write(1, {"out": out, "mode": oct(os.stat(folder).st_mode & 0o777), "in it": os.listdir(folder)})
+"""
+    first, second = judged(code), judged(code)
+
+    assert first.metadata["mode"] == "0o700"
+    assert first.metadata["in it"] == "['score_output.txt']"
+    assert first.metadata["out"] != second.metadata["out"]
+    assert not Path(first.metadata["out"]).parent.exists()
+
+
+def test_only_the_name_of_the_last_argument_is_used(tmp_path):
+    last = str(tmp_path / "deep" / "score.json")
+    given = [*command("write(1, {'name': os.path.basename(out)})")[:-1], last]
+
+    scoring = ExecutableJudge(given).evaluate(EMPTY)
+
+    assert scoring.metadata["name"] == "score.json"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_directory_is_removed_after_a_failure_too():
+    scoring = judged("print(out); os.mkdir(out); sys.exit(1)")
+
+    assert not Path(scoring.metadata["stdout"].strip()).parent.exists()
+
+
+def test_the_working_directory_can_be_set(tmp_path):
+    scoring = judged("write(1, {'cwd': os.getcwd()})", cwd=tmp_path)
+
+    assert scoring.metadata["cwd"] == str(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_stdin_is_empty():
+    assert judged("write(1, {'stdin': sys.stdin.read()})").metadata["stdin"] == ""
+
+
+def test_paths_are_as_good_as_text_in_a_command(tmp_path):
+    script = tmp_path / "score.py"
+    script.write_text(PRELUDE + "write(1)")
+
+    assert ExecutableJudge([sys.executable, script, Path("out")]).evaluate(EMPTY).score == 1.0
+
+
+def test_a_script_can_use_the_package():
+    code = "from pytest_chalk import Scoring; write(1, {'name': Scoring.__name__})"
+    given = [sys.executable, "-c", PRELUDE + code, "score.json"]
+
+    assert ExecutableJudge(given).evaluate(EMPTY).metadata["name"] == "Scoring"
+
+
+def test_nothing_is_looked_at_before_the_judge_is_asked():
+    for nonsense in (None, "text", [], [1], object()):
+        ExecutableJudge(nonsense)
+
+
+# What the student's work can provoke counts as 0.
+
+
+@pytest.mark.parametrize(
+    ("code", "cause"),
+    [
+        ("write(1); sys.exit(3)", "the scoring script exited 3"),
+        ("write(1); raise ValueError('no such file')", "the scoring script exited 1"),
+        ("write(1); os.kill(os.getpid(), 9)", "the scoring script was killed by SIGKILL"),
+        ("write(1); os.kill(os.getpid(), 15)", "the scoring script was killed by SIGTERM"),
+        ("pass", "the result file was not written"),
+        ("write_text('')", "is not valid JSON"),
+        ("write_text('{\"score\": 1.0')", "is not valid JSON"),
+        ("write_text('[1.0, {}]')", "is a list"),
+        ("write_text('{\"score\": 1.0}')", "lacks 'metadata'"),
+        ("write(float('nan'))", "holds NaN"),
+        ("write('1.0')", "has '1.0' for a score"),
+        ('write_text(\'{"score": 0, "score": 1, "metadata": {}}\')', "has a key twice"),
+        ("write(1, {'x': 'x' * 2_000_000})", "is longer than 1,048,576 bytes"),
+        ("write(1); os.truncate(out, 1 << 40)", "is longer than 1,048,576 bytes"),
+        ("write_text('['*100_000)", "is nested too deeply"),
+        ("os.symlink('/etc/hostname', out)", "is a link, a folder or a special file"),
+        ("os.symlink('/nowhere', out)", "is a link, a folder or a special file"),
+        ("os.mkfifo(out)", "is a link, a folder or a special file"),
+        ("os.mkdir(out)", "is a link, a folder or a special file"),
+    ],
+)
+def test_a_script_without_a_usable_result_counts_as_0_and_says_why(code, cause):
+    scoring = judged(
+        "print('said', flush=True); print('warned', file=sys.stderr, flush=True);" + code
+    )
+
+    assert_counts_as_0(scoring, cause)
+    assert scoring.metadata["stdout"] == "said\n"
+    assert scoring.metadata["stderr"].startswith("warned\n")
+
+
+def test_a_failed_script_is_shown_with_its_command():
+    assert "'a b'" in judged("sys.exit(1)", "a b").metadata["command"]
+
+
+def test_metadata_nested_too_deeply_for_text_counts_as_0():
+    assert_counts_as_0(
+        judged("write_text('{\"score\": 1, \"metadata\": {\"a\": ' + '['*960 + ']'*960 + '}}')"),
+        "too deeply",
+    )
+
+
+def test_a_script_that_runs_too_long_is_killed_with_all_it_started():
+    started = time.monotonic()
+
+    scoring = judged(
+        "import subprocess\n"
+        "child = subprocess.Popen(['sleep', '60'])\n"
+        "print(child.pid, flush=True); write(1); time.sleep(60)",
+        timeout_s=0.5,
+    )
+
+    assert time.monotonic() - started < 10
+    assert_counts_as_0(scoring, "ran into its time limit of 0.5 s")
+    assert wait_until_gone(int(scoring.metadata["stdout"]))
+
+
+def test_a_child_in_the_background_delays_nothing_and_is_killed():
+    started = time.monotonic()
+
+    scoring = judged(
+        "import subprocess\nchild = subprocess.Popen(['sleep', '60'])\nwrite(1, {'pid': child.pid})"
+    )
+
+    assert time.monotonic() - started < 10
+    assert scoring.score == 1.0
+    assert wait_until_gone(int(scoring.metadata["pid"]))
+
+
+def test_output_that_is_no_utf_8_is_kept_as_far_as_it_goes():
+    scoring = judged("sys.stdout.buffer.write(b'a\\xff b'); write(1)")
+
+    assert (scoring.score, scoring.metadata["stdout"]) == (1.0, "a\ufffd b")
+
+
+def test_200_megabytes_of_output_do_not_hide_the_score():
+    scoring = judged("line = b'x' * 1_048_576\nfor _ in range(200): os.write(1, line)\nwrite(0.5)")
+
+    assert scoring.score == 0.5
+    assert len(scoring.metadata["stdout"]) < 40_000
+    assert "bytes cut" in scoring.metadata["stdout"]
+
+
+def test_names_and_values_that_are_no_utf_8_do_not_hide_the_score():
+    scoring = judged("write(0.5, {'a\\udcff': 'b\\udcff'})")
+
+    assert (scoring.score, scoring.metadata[r"a\udcff"]) == (0.5, "b\udcff")
+
+
+@pytest.mark.parametrize("text", ["a\0b", "a\ud800b", "x" * 1_000_000])
+def test_text_that_no_argument_can_hold_counts_as_0_for_it_may_be_the_students(text):
+    assert_counts_as_0(judged("write(1)", text), "cannot be started")
+
+
+@pytest.fixture
+def submissions(tmp_path):
+    """Return where a run under way keeps what its student hands in."""
+    run = CurrentRun(
+        box=None, artifacts_dir=tmp_path / "artifacts", submissions_dir=tmp_path / "submissions"
+    )
+    with enter_run(run):
+        yield run.submissions_dir
+
+
+def test_a_working_directory_that_the_student_never_handed_in_counts_as_0(submissions):
+    scoring = judged("write(1)", cwd=str(submissions / "1" / "project"))
+
+    assert_counts_as_0(scoring, "which is no directory")
+
+
+def test_a_command_that_the_student_never_handed_in_counts_as_0(submissions):
+    scoring = ExecutableJudge([str(submissions / "1" / "server"), "out"]).evaluate(EMPTY)
+
+    assert_counts_as_0(scoring, "cannot be started")
+
+
+# What it cannot provoke is void: an error, and no score.
+
+
+def test_a_missing_command_is_void(tmp_path):
+    scoring = ExecutableJudge([str(tmp_path / "missing"), "out"]).evaluate(EMPTY)
+
+    assert_is_void(scoring, "No such file or directory")
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o700])
+def test_a_command_that_cannot_be_executed_is_void(tmp_path, mode):
+    script = tmp_path / "score.py"
+    script.write_text("no interpreter line, no program\n")
+    script.chmod(mode)
+
+    assert_is_void(ExecutableJudge([str(script), "out"]).evaluate(EMPTY), "cannot be started")
+
+
+def test_a_missing_working_directory_is_void(tmp_path):
+    scoring = judged("write(1)", cwd=str(tmp_path / "missing"))
+
+    assert_is_void(scoring, f"in {str(tmp_path / 'missing')!r}, which is no directory")
+
+
+def test_no_temporary_directory_is_void(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
+
+    assert_is_void(judged("write(1)"), "no temporary directory")
+
+
+@pytest.mark.parametrize(
+    "nonsense",
+    [
+        None,
+        "python score.py out",
+        b"python",
+        [],
+        [sys.executable],
+        [sys.executable, "x.py", 5, "out"],
+        [sys.executable, "x.py", None],
+        [sys.executable, "x.py", b"out"],
+        [sys.executable, "x.py", "/"],
+        [sys.executable, "x.py", ".."],
+        [sys.executable, "x.py", ""],
+        {sys.executable: "out"},
+    ],
+    ids=repr,
+)
+def test_what_is_no_command_is_void_and_shown(nonsense):
+    assert_is_void(ExecutableJudge(nonsense).evaluate(EMPTY), "wanted a list of program, arguments")
+
+
+def test_a_nul_in_the_program_itself_is_void():
+    assert_is_void(ExecutableJudge(["py\0thon", "out"]).evaluate(EMPTY), "cannot be started")
+
+
+def test_the_scripts_environment_is_ours(monkeypatch):
+    monkeypatch.setenv("MY_SETTING", "on")
+
+    assert judged("write(1, {'x': os.environ['MY_SETTING']})").metadata["x"] == "on"
+    assert os.environ["MY_SETTING"] == "on"

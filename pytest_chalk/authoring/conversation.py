@@ -19,6 +19,7 @@ class Conversation:
     def __init__(self, emit: Callable[[Event], None]) -> None:
         self._emit = emit
         self._messages: list[Message] = []
+        self._assistant_turns = 0
 
     @property
     def messages(self) -> Sequence[Message]:
@@ -28,7 +29,7 @@ class Conversation:
     @property
     def assistant_turns(self) -> int:
         """How many turns the student has taken in the whole run."""
-        return sum(message.role == "assistant" for message in self._messages)
+        return self._assistant_turns
 
     def emit(self, event: Event) -> None:
         """Write an event that is no message."""
@@ -37,4 +38,5 @@ class Conversation:
     def add(self, message: Message, *, finish_reason: str | None = None) -> None:
         """Add a message and write it down."""
         self._messages.append(message)
+        self._assistant_turns += message.role == "assistant"
         self._emit(MessageAddedEvent(message=message, finish_reason=finish_reason))

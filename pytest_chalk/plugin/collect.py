@@ -152,4 +152,4 @@ class Collection:
         functions = collector.ihook.pytest_pycollect_makeitem(
             collector=collector, name=name, obj=runner
         )
-        return [TaskItem.from_function(function, runner, task_class) for function in functions]
+        return [TaskItem.adopt(function, runner, task_class) for function in functions]

@@ -52,7 +52,7 @@ def chalk_submissions(request: pytest.FixtureRequest, chalk_run_config: RunConfi
     from pytest_chalk.plugin.seat import Submissions
     from pytest_chalk.plugin.state import STATE
 
-    directory = request.config.stash[STATE].directory.run_directory(chalk_run_config.run_id)
+    directory = request.config.stash[STATE].directory.run_path(chalk_run_config.run_id)
     return Submissions(directory / "submissions")
 
 

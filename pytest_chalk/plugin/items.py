@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 import functools
 import inspect
+import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import pytest
 from typing_extensions import override
@@ -35,6 +35,9 @@ FIXTURES = (
     "chalk_submissions",
 )
 """What every task item asks for; a conftest may override any of ours for its directory."""
+
+
+_CLASS = re.compile(r"^[ \t]*class[ \t]+(\w+)", re.MULTILINE)
 
 
 def make_runner(
@@ -87,18 +90,17 @@ class TaskItem(pytest.Function):
     attempts: int = 0
 
     @classmethod
-    def from_function(
+    def adopt(
         cls, function: pytest.Function, runner: Callable[..., None], task_class: type[Task]
     ) -> TaskItem:
-        """Return the item in place of the function that pytest made for the runner."""
-        item: TaskItem = cls.from_parent(
-            function.parent,
-            name=function.name,
-            callspec=getattr(function, "callspec", None),
-            callobj=runner,
-            fixtureinfo=function._fixtureinfo,  # noqa: SLF001 - no public way exists
-            originalname=function.originalname,
-        )
+        """Turn the function that pytest made for the runner into a task item.
+
+        It stays the same node, with all that pytest and its plugins have put on it: a new node
+        would need pytest's private fixture data, and cost as much again.
+        """
+        function.__class__ = cls
+        item = cast("TaskItem", function)
+        item.obj = runner  # pytest looked the name up in the module and found the class
         item.task_class = task_class
         item.extra_keyword_matches.add(task_class.id)
         return item
@@ -107,7 +109,7 @@ class TaskItem(pytest.Function):
     def reportinfo(self) -> tuple[os.PathLike[str] | str, int | None, str]:
         """Return where the class is defined, for the location of reports."""
         path = inspect.getfile(self.task_class)
-        line = _class_lines(path).get(self.task_class.__qualname__, 1)
+        line = _class_lines(path).get(self.task_class.__name__, 1)
         return Path(path), line - 1, self.name
 
     @override
@@ -120,17 +122,15 @@ class TaskItem(pytest.Function):
 
 @functools.cache
 def _class_lines(path: str) -> dict[str, int]:
-    """Return the line of each class in a file, parsed once: `inspect` would parse per class."""
-    lines: dict[str, int] = {}
-
-    def walk(body: list[ast.stmt], prefix: str) -> None:
-        for node in body:
-            if isinstance(node, ast.ClassDef):
-                lines[prefix + node.name] = node.lineno
-                walk(node.body, f"{prefix}{node.name}.")
-
+    """Return the line of each class in a file by its name, read once for all its classes."""
     try:
-        walk(ast.parse(Path(path).read_bytes()).body, "")
-    except (OSError, SyntaxError, ValueError):
+        text = Path(path).read_text(encoding="utf-8", errors="replace")
+    except OSError:
         return {}
+    lines: dict[str, int] = {}
+    number, read = 1, 0
+    for found in _CLASS.finditer(text):
+        number += text.count("\n", read, found.start(1))
+        read = found.start(1)
+        lines.setdefault(found.group(1), number)
     return lines

@@ -54,7 +54,7 @@ def run_item(fixtures: Mapping[str, Any], hook_arguments: Mapping[str, object]) 
     with task_run(spec, place) as run:
         try:
             run.prepare(item.task_class, student, hook_arguments)
-            _run_steps(item, run, fixtures["subtests"], str(place.directory / "transcript.jsonl"))
+            _run_steps(item, run, fixtures["subtests"], str(place.transcript))
             record = run.finish()
         except Verdict:  # under -x a step's verdict leaves its sub-test and ends the item
             item.stash[RUN] = run.finish()
@@ -86,7 +86,8 @@ def _plan(item: TaskItem, fixtures: Mapping[str, Any]) -> tuple[RunSpec, RunPlac
     item.stash[SPEC] = spec
     place = RunPlace(
         box=fixtures["chalk_student"].box,
-        directory=state.directory.run_directory(config.run_id),
+        transcript=state.directory.transcript_path(config.run_id),
+        directory=state.directory.run_path(config.run_id),
         save_submission_kwargs=submissions.save_submission_kwargs,
         submissions_dir=submissions.directory,
         resolve_hardware=lambda name: item.ihook.pytest_chalk_resolve_hardware(

@@ -123,6 +123,8 @@ class _Cleaner:
             return self._text(f"<{type(value).__name__} that cannot be shown>")
 
     def _cleaned(self, value: object) -> Json:
+        if type(value) is str:  # by far the most common, and abstract classes are slow to ask
+            return self._text(value)
         if isinstance(value, Enum) and not isinstance(value.value, Enum):
             value = value.value
         truth = as_bool(value)

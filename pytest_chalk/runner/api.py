@@ -57,8 +57,9 @@ def run_task(
         qualname=task_class.__qualname__,
         pass_rule=PassRule(pass_score=pass_score, source="run_task(pass_score=...)"),
     )
-    place = RunPlace(process_box(), directory or Path(tempfile.mkdtemp(prefix="chalk-run-")))
-    place.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    kept_in = directory or Path(tempfile.mkdtemp(prefix="chalk-run-"))
+    kept_in.mkdir(mode=0o700, parents=True, exist_ok=True)
+    place = RunPlace(process_box(), kept_in / "transcript.jsonl", kept_in)
     with task_run(spec, place) as run:
         run.prepare(task_class, student, {})
         return perform_run(run)

@@ -50,9 +50,16 @@ def _no_hardware(_name: str) -> str | None:
 
 @dataclass(frozen=True)
 class RunPlace:
-    """Where a run happens: the box that holds the student, and the directory for what is kept."""
+    """Where a run happens, and where what is kept of it goes.
+
+    Attributes:
+        box: Holds the student.
+        transcript: The transcript's file; its directory exists.
+        directory: For submissions and artifacts; made when there are some.
+    """
 
     box: Box
+    transcript: Path
     directory: Path
     save_submission_kwargs: Mapping[str, Any] = field(default_factory=dict)
     submissions_dir: Path | None = None
@@ -260,7 +267,7 @@ def task_run(spec: RunSpec, place: RunPlace) -> Iterator[TaskRun]:
             problem="a run is already under way in this process, which holds one student",
             fix="Run tasks one after another, or in parallel processes (pytest -n)",
         )
-    transcript = TranscriptFile(place.directory / "transcript.jsonl", spec.config.run_id)
+    transcript = TranscriptFile(place.transcript, spec.config.run_id)
     current = CurrentRun(
         box=place.box,
         artifacts_dir=place.directory / "artifacts",

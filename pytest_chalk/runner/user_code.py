@@ -9,7 +9,6 @@ from __future__ import annotations
 import errno
 import os
 import traceback
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, NoReturn, TypeVar
 
@@ -18,7 +17,7 @@ from pytest_chalk.reports.clean import clean_text
 from pytest_chalk.schemas.record import Failure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from pytest_chalk.schemas.frozen import Blame
 
@@ -53,13 +52,25 @@ def call_user_code(stage: str, code: Callable[[], T]) -> Returned[T] | Misbehave
 
     `SystemExit` and `os._exit` count as failures: the process belongs to the whole session.
     """
+    real, owner = os._exit, os.getpid()
+
+    def refuse(status: int) -> NoReturn:
+        # It would end pytest without a report, with the exit status of the user's choice: a judge
+        # that calls os._exit(0) would make CI green. Forked children keep the real one.
+        if os.getpid() != owner:
+            real(status)
+        message = f"tried to end the process with os._exit({status!r})"
+        raise ProcessExitError(message)
+
+    os._exit = refuse
     try:
-        with _refusing_exit():
-            return Returned(code())
+        return Returned(code())
     except StudentMisbehaviorError as error:
         return Misbehaved(clean_text(str(error)))
     except (Exception, SystemExit) as error:  # noqa: BLE001 - the one place that may
         return failure_of(stage, error)
+    finally:
+        os._exit = real
 
 
 def failure_of(stage: str, error: BaseException) -> Failure:
@@ -88,25 +99,3 @@ def _message(error: BaseException) -> str:
         return str(error)
     except Exception:  # noqa: BLE001 - a foreign __str__ may raise anything
         return "<an exception that cannot be shown>"
-
-
-@contextmanager
-def _refusing_exit() -> Iterator[None]:
-    """Turn `os._exit` of this process into an exception while user code runs.
-
-    It would end pytest without a report, with the exit status of the user's choice: a judge that
-    calls `os._exit(0)` would make CI green. Forked children keep the real one.
-    """
-    real, owner = os._exit, os.getpid()
-
-    def refuse(status: int) -> NoReturn:
-        if os.getpid() != owner:
-            real(status)
-        message = f"tried to end the process with os._exit({status!r})"
-        raise ProcessExitError(message)
-
-    os._exit = refuse
-    try:
-        yield
-    finally:
-        os._exit = real

@@ -59,14 +59,36 @@ class SessionDirectory:
         return self.path / "journal.jsonl"
 
     def run_directory(self, run_id: str) -> Path:
-        """Return the directory of one run, made if missing.
+        """Return the directory of one run's submissions and artifacts, made if missing.
 
         Raises:
             MachineError: It cannot be made.
         """
-        directory = self.path / "runs" / file_name(run_id)
-        self._make(directory)
+        directory = self.run_path(run_id)
+        try:
+            directory.mkdir(mode=0o700)  # all above it are there, but for the first run
+        except FileExistsError:
+            return directory
+        except OSError:
+            self._make(directory)
         return directory
+
+    def run_path(self, run_id: str) -> Path:
+        """Return where the directory of one run is, or will be."""
+        return self.path / "runs" / file_name(run_id)
+
+    def transcript_path(self, run_id: str) -> Path:
+        """Return the file for the transcript of one run; the directory it is in exists.
+
+        It stands beside the run's directory, which most runs do not need.
+
+        Raises:
+            MachineError: The directory cannot be made.
+        """
+        runs = self.path / "runs"
+        if not runs.is_dir():
+            self._make(runs)
+        return runs / f"{file_name(run_id)}.jsonl"
 
     def open(self) -> None:
         """Make the directory, point `latest` to it, and keep git out of it.

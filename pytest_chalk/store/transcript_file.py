@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from pytest_chalk.reports.clean import clean
 from pytest_chalk.schemas.transcript import EVENT_ADAPTER, SCHEMA_VERSION, Event, Transcript
 from pytest_chalk.store.line_file import LineFile, whole_lines
 
@@ -45,12 +44,7 @@ class TranscriptFile:
         Raises:
             MachineError: The disk is full or gone.
         """
-        try:
-            line = event.model_dump_json().encode()
-        except (ValueError, TypeError, RecursionError):
-            # A tool put something into its details that JSON does not know.
-            event = EVENT_ADAPTER.validate_python(clean(event.model_dump()))
-            line = event.model_dump_json().encode()
+        line = event.model_dump_json().encode()
         self._events.append(event)
         self._file.append(line)
 

@@ -148,9 +148,7 @@ def bench_growth(scratch: Path, *, quick: bool) -> None:
     few = items(scratch / "few", count, as_tasks=True)
     many = items(scratch / "many", 10 * count, as_tasks=True)
     command = pytest_command(*WITH_CHALK)
-    ratios = in_turn(
-        lambda: cost_of(command, many).cpu_s, lambda: cost_of(command, few).cpu_s, 3
-    )
+    ratios = in_turn(lambda: cost_of(command, many).cpu_s, lambda: cost_of(command, few).cpu_s, 3)
     show(f"{10 * count:,} no-op tasks / {count:,}", ratios, "x", "<= 11 x")
 
 

@@ -39,7 +39,8 @@ def cost_of(command: Sequence[str], cwd: Path, *, expect: int = 0) -> Cost:
     wall_s = time.perf_counter() - started
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode != expect:
-        raise SystemExit(f"{command} exited {process.returncode}:\n{output.decode()}")
+        message = f"{command} exited {process.returncode}:\n{output.decode()}"
+        raise SystemExit(message)
     return Cost(usage.ru_utime + usage.ru_stime, wall_s)
 
 
@@ -55,4 +56,6 @@ def in_turn(first: Callable[[], float], second: Callable[[], float], pairs: int)
 
 def show(name: str, figures: Sequence[float], unit: str, target: str) -> None:
     low, middle, high = min(figures), statistics.median(figures), max(figures)
-    print(f"{name:58} {middle:8.2f} {unit:3} (min {low:.2f}, max {high:.2f})  target {target}")
+    print(  # noqa: T201 - its purpose
+        f"{name:58} {middle:8.2f} {unit:3} (min {low:.2f}, max {high:.2f})  target {target}"
+    )

@@ -121,12 +121,14 @@ def test_a_conftest_sets_where_and_within_which_limits_submissions_are_saved(pro
         "conftest.py",
         """
         import os, pytest
-        from pytest_chalk.plugin.fixtures import Submissions
+        from dataclasses import replace
 
         @pytest.fixture
-        def chalk_submissions(tmp_path):
-            limit = int(os.environ.get("LIMIT", "5000"))
-            return Submissions(tmp_path, {"max_file_bytes": limit})
+        def chalk_submissions(chalk_submissions, tmp_path):
+            limits = {"max_file_bytes": int(os.environ.get("LIMIT", "5000"))}
+            return replace(
+                chalk_submissions, directory=tmp_path, save_submission_kwargs=limits
+            )
         """,
     )
 

@@ -14,7 +14,7 @@ from pytest_chalk.discovery.packages import TaskPackage, find_task_packages
 from pytest_chalk.errors import TaskDefinitionError
 from pytest_chalk.plugin.items import IS_RUNNER, TaskItem, make_runner
 from pytest_chalk.plugin.running import run_item
-from pytest_chalk.plugin.state import STATE
+from pytest_chalk.plugin.state import STATE, only_looks
 from pytest_chalk.sandbox import acquire_slot
 from pytest_chalk.tools.registry import check_tool_names
 
@@ -82,7 +82,7 @@ class TaskModule(pytest.Module):
 
     @override
     def _getobj(self) -> ModuleType:
-        if not self.config.option.collectonly:
+        if not only_looks(self.config):
             acquire_slot()  # task code reads the student's paths while it is imported
         try:
             return import_task_package(self.package)

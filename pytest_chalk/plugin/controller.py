@@ -11,7 +11,7 @@ import pytest
 from pytest_chalk.plugin.gate import GateVerdict, judge_session
 from pytest_chalk.plugin.ledger import Ledger
 from pytest_chalk.plugin.report_data import ITEM_ATTRIBUTE, RUN_ATTRIBUTE
-from pytest_chalk.plugin.state import SESSION_KEY, STATE
+from pytest_chalk.plugin.state import SESSION_KEY, STATE, only_looks
 from pytest_chalk.plugin.words import find_status
 from pytest_chalk.reports.junit import JunitCase, JunitStyle, rewrite_junit
 from pytest_chalk.reports.score_table import render_score_table
@@ -48,7 +48,7 @@ class Controller:
     @pytest.hookimpl(trylast=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Take note of what is to run in this process."""
-        if not self._config.option.collectonly:
+        if not only_looks(self._config):
             self._plan([item.nodeid for item in session.items])
 
     @pytest.hookimpl(optionalhook=True)
@@ -87,7 +87,7 @@ class Controller:
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
         """Judge the session when everything has run: exit status 1 where the gate says no."""
         came = yield
-        if not self._config.option.collectonly:
+        if not only_looks(self._config):
             self._judge()
             if self._verdict is not None and self._verdict.problems and not session.testsfailed:
                 session.testsfailed = 1  # as pytest-cov does: later is too late for other plugins
@@ -103,7 +103,7 @@ class Controller:
         """Close the accounts, also after an interrupt, and rewrite the JUnit file."""
         self._judge()
         yield
-        if self._ledger.accounts and not self._config.option.collectonly:
+        if self._ledger.accounts and not only_looks(self._config):
             self._rewrite_junit()
         if self._journal is not None:
             self._journal.append("session_finished", {"exit_status": int(exitstatus)}, sync=True)
@@ -141,7 +141,7 @@ class Controller:
             terminal.line(f"FAIL chalk: {problem}", red=True, bold=True)
 
     def _judge(self) -> None:
-        if self._verdict is not None or self._config.option.collectonly:
+        if self._verdict is not None or only_looks(self._config):
             return
         for record in self._ledger.close(INTERRUPTED):
             self._write(record, record.nodeid)

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from pytest_chalk.plugin.settings import SessionSettings
     from pytest_chalk.runner.students import Student
 
+_LOOKING = ("collectonly", "showfixtures", "show_fixtures_per_test")
+
 SESSION_KEY = "chalk_session"
 """In xdist's `workerinput`: the session id that the controller chose."""
 
@@ -63,6 +65,11 @@ def session_directory(config: pytest.Config, settings: SessionSettings) -> Sessi
     """Return the session's directory; workers get the id from their controller."""
     from_controller = getattr(config, "workerinput", {}).get(SESSION_KEY)
     return SessionDirectory(settings.session_base, from_controller or new_session_id())
+
+
+def only_looks(config: pytest.Config) -> bool:
+    """Tell whether pytest runs nothing: such a process takes no slot and writes nothing."""
+    return any(config.getoption(option, default=False) for option in _LOOKING)
 
 
 def is_worker(config: pytest.Config) -> bool:

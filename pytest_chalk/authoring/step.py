@@ -14,10 +14,9 @@ from typing_extensions import override
 from pytest_chalk.authoring.properties import refuse_plain_methods
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from pytest_chalk.authoring.judge import Judge
-    from pytest_chalk.authoring.script import Turn
     from pytest_chalk.schemas.run_config import RunConfig
 
 
@@ -38,9 +37,6 @@ class Step(ABC):
     name: ClassVar[Any] = ""
     pass_score: ClassVar[Any] = None
     solution: ClassVar[Any] = None
-
-    if TYPE_CHECKING:
-        _solution_type: str | Sequence[Turn] | None
 
     def __init__(self, config: RunConfig) -> None:
         self.config: Final = config

@@ -26,10 +26,10 @@ class ScoreFileError(ValueError):
 
 @dataclass(frozen=True)
 class ScriptResult:
-    """What the script said: a finite score, and metadata as it wrote it."""
+    """What the script said: a finite score, and its metadata with every value as text."""
 
     score: float
-    metadata: dict[str, Any]
+    metadata: dict[str, str]
 
 
 def parse_score_file(content: bytes) -> ScriptResult:
@@ -47,13 +47,13 @@ def parse_score_file(content: bytes) -> ScriptResult:
             parse_constant=_refuse_constant,
             object_pairs_hook=_refuse_duplicates,
         )
+        return _result(found)
     except RecursionError:
         raise ScoreFileError(found="is nested too deeply") from None
     except ScoreFileError:
         raise
     except ValueError as error:
         raise ScoreFileError(found=f"is not valid JSON: {error}") from None
-    return _result(found)
 
 
 def _result(found: object) -> ScriptResult:
@@ -74,7 +74,7 @@ def _result(found: object) -> ScriptResult:
         number = math.inf
     if not math.isfinite(number):
         raise ScoreFileError(found="has a score that is not finite")
-    return ScriptResult(number, metadata)
+    return ScriptResult(number, {key: str(value) for key, value in metadata.items()})
 
 
 def _refuse_constant(name: str) -> float:

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypeAlias
-
-from pydantic import BeforeValidator
+from typing import Literal, TypeAlias
 
 from pytest_chalk.schemas.frozen import Frozen, JsonObject, Text
-from pytest_chalk.schemas.plain import plain
 
 Role: TypeAlias = Literal["assistant", "user", "system", "tool", "function"]
-
-Content: TypeAlias = Annotated[str | list[dict[str, Any]] | None, BeforeValidator(plain)]
 
 
 class Function(Frozen):
@@ -36,7 +31,7 @@ class Message(Frozen):
     turn that only calls tools.
     """
 
-    content: Content = None
+    content: Text | list[JsonObject] | None = None
     role: Role = "assistant"
     tool_calls: tuple[ToolCall, ...] | None = None
     reasoning_content: Text | None = None

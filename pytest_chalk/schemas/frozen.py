@@ -6,13 +6,22 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
-from pytest_chalk.schemas.plain import plain
+from pytest_chalk.schemas.plain import encodable, plain
 
-Text: TypeAlias = Annotated[str, BeforeValidator(plain)]
+
+def _encodable_text(value: object) -> object:
+    return encodable(value) if isinstance(value, str) else value
+
+
+def _plain_object(value: object) -> object:
+    return plain(value) if isinstance(value, dict) else value
+
+
+Text: TypeAlias = Annotated[str, BeforeValidator(_encodable_text)]
 """Text that students and their tools can shape: valid UTF-8, lone surrogates as escapes."""
 
-JsonObject: TypeAlias = Annotated[dict[str, Any], BeforeValidator(plain)]
-"""A JSON object. Objects that JSON does not know pass through: `reports.clean` makes those text."""
+JsonObject: TypeAlias = Annotated[dict[str, Any], BeforeValidator(_plain_object)]
+"""A JSON object; objects that JSON does not know become text."""
 
 Outcome: TypeAlias = Literal["passed", "failed", "misbehaved", "error", "not_run", "skipped"]
 """What became of a step or a run. Four of these say why there is no good score, and differ:
@@ -24,6 +33,4 @@ Blame: TypeAlias = Literal["author", "student", "machine"]
 class Frozen(BaseModel):
     """A value: compare it, pass it on, never change it."""
 
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", allow_inf_nan=False, ser_json_inf_nan="strings"
-    )
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)

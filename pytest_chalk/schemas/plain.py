@@ -14,20 +14,20 @@ def encodable(text: str) -> str:
 
 
 def plain(value: object) -> object:
-    """Return `value` with what JSON would lose or refuse replaced, however deep it lies.
+    """Return `value` as JSON has it, however deep it lies; what it does not know becomes text.
 
-    Lone surrogates become escapes, numbers that are not finite their names, tuples lists. Objects
-    that JSON does not know stay: `reports.clean` is for those.
+    Lone surrogates become escapes, numbers that are not finite their names, tuples lists, and
+    other objects `str(...)`. Nothing is cut or made fit for a reader: `reports.clean` does that.
     """
-    if isinstance(value, str):
-        return encodable(value)
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(float(value))
     if isinstance(value, dict):
-        return {plain(key): plain(member) for key, member in value.items()}
+        return {_text(key): plain(member) for key, member in value.items()}
     if isinstance(value, (list, tuple)):
         return [plain(member) for member in value]
-    return value
+    if value is None or isinstance(value, (bool, int)):
+        return value
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    return _text(value)
 
 
 def as_bool(value: object) -> bool | None:
@@ -37,6 +37,12 @@ def as_bool(value: object) -> bool | None:
     kind = type(value)
     is_numpys = kind.__module__ == "numpy" and kind.__name__ in {"bool", "bool_"}
     return bool(value) if is_numpys else None
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    return encodable(value if isinstance(value, str) else str(value))
 
 
 def _escaped(found: re.Match[str]) -> str:

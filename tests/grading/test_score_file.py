@@ -20,7 +20,7 @@ from pytest_chalk.grading.score_file import (
 def test_a_number_and_an_object_are_a_result(score):
     content = json.dumps({"score": score, "metadata": {"n": 123}}).encode()
 
-    assert parse_score_file(content) == ScriptResult(float(score), {"n": 123})
+    assert parse_score_file(content) == ScriptResult(float(score), {"n": "123"})
 
 
 def test_further_keys_are_ignored():

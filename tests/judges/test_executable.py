@@ -122,7 +122,7 @@ write(1, {"out": out, "mode": oct(os.stat(folder).st_mode & 0o777), "in it": os.
     first, second = judged(code), judged(code)
 
     assert first.metadata["mode"] == "0o700"
-    assert first.metadata["in it"] == "['score_output.txt']"
+    assert first.metadata["in it"] == "[]"
     assert first.metadata["out"] != second.metadata["out"]
     assert not Path(first.metadata["out"]).parent.exists()
 
@@ -181,8 +181,8 @@ def test_nothing_is_looked_at_before_the_judge_is_asked():
     [
         ("write(1); sys.exit(3)", "the scoring script exited 3"),
         ("write(1); raise ValueError('no such file')", "the scoring script exited 1"),
-        ("write(1); os.kill(os.getpid(), 9)", "the scoring script was killed by SIGKILL"),
-        ("write(1); os.kill(os.getpid(), 15)", "the scoring script was killed by SIGTERM"),
+        ("write(1); os.kill(os.getpid(), 9)", "the scoring script was killed by signal 9"),
+        ("write(1); os.kill(os.getpid(), 15)", "the scoring script was killed by signal 15"),
         ("pass", "the result file was not written"),
         ("write_text('')", "is not valid JSON"),
         ("write_text('{\"score\": 1.0')", "is not valid JSON"),
@@ -210,13 +210,24 @@ def test_a_script_without_a_usable_result_counts_as_0_and_says_why(code, cause):
     assert scoring.metadata["stderr"].startswith("warned\n")
 
 
+def test_a_script_that_puts_a_file_in_place_of_its_directory_counts_as_0_and_leaves_nothing():
+    scoring = judged(
+        "folder = os.path.dirname(out); os.rmdir(folder); open(folder, 'w').close(); print(folder)"
+    )
+
+    assert_counts_as_0(scoring, "cannot be read")
+    assert not Path(scoring.metadata["stdout"].strip()).exists()
+
+
 def test_a_failed_script_is_shown_with_its_command():
     assert "'a b'" in judged("sys.exit(1)", "a b").metadata["command"]
 
 
 def test_metadata_nested_too_deeply_for_text_counts_as_0():
     assert_counts_as_0(
-        judged("write_text('{\"score\": 1, \"metadata\": {\"a\": ' + '['*960 + ']'*960 + '}}')"),
+        judged(
+            "write_text('{\"score\": 1, \"metadata\": {\"a\": ' + '['*100_000 + ']'*100_000 + '}}')"
+        ),
         "too deeply",
     )
 

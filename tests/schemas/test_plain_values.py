@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -39,10 +40,18 @@ def test_what_is_plain_is_strict_json(value):
     json.dumps(plain(value), allow_nan=False).encode("utf-8")
 
 
-def test_plain_leaves_objects_to_others():
-    value = object()
-
-    assert plain([value]) == [value]
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (Path("/tmp/x"), "/tmp/x"),
+        (b"a\xff", "a\ufffd"),
+        ({1}, "{1}"),
+        (ValueError("no"), "no"),
+        ({3: 1, None: 2, Path("/x"): 3}, {"3": 1, "None": 2, "/x": 3}),
+    ],
+)
+def test_what_json_does_not_know_becomes_text(value, expected):
+    assert plain([value]) == [expected]
 
 
 class NumpysBool:

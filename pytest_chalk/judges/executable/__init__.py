@@ -56,7 +56,10 @@ class ExecutableJudge(Judge):
         """Run the script and return its score; the transcript is not looked at."""
         # Here and not at the top: a scoring script that imports its task imports this module, and
         # it runs no other script.
-        from pytest_chalk.judges.scoring_script import ScoringScript, run_script  # noqa: PLC0415
+        from pytest_chalk.judges.executable.scoring_script import (  # noqa: PLC0415 - see above
+            ScoringScript,
+            run_script,
+        )
 
         return run_script(
             ScoringScript(

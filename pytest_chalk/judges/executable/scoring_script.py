@@ -6,10 +6,9 @@ import errno
 import os
 import shlex
 import shutil
-import signal
 import stat
 import tempfile
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -72,7 +71,7 @@ def run_script(script: ScoringScript) -> Scoring:
     except ScriptFailedError as error:
         return Scoring(0.0, {"error": str(error), **error.output}, continue_task=False)
     goes_on = found.score >= script.continue_threshold
-    return Scoring(found.score, {**found.texts, **output}, goes_on)
+    return Scoring(found.score, {**found.metadata, **output}, goes_on)
 
 
 def _arguments(command: object) -> tuple[str, ...]:
@@ -107,6 +106,8 @@ def _fresh_directory() -> Iterator[Path]:
         yield directory
     finally:
         shutil.rmtree(directory, ignore_errors=True)
+        with suppress(OSError):  # a script may have put something else in its place
+            directory.unlink(missing_ok=True)
 
 
 def _run(script: ScoringScript, argv: tuple[str, ...]) -> Completed:
@@ -163,7 +164,7 @@ def _refuse_failure(
     if completed.timed_out:
         how = f"ran into its time limit of {script.time_limit_s:g} s"
     elif completed.exit_code < 0:
-        how = f"was killed by {_signal_name(-completed.exit_code)}"
+        how = f"was killed by signal {-completed.exit_code}"
     elif completed.exit_code > 0:
         how = f"exited {completed.exit_code}"
     else:
@@ -172,23 +173,9 @@ def _refuse_failure(
     raise ScriptFailedError(cause, {"command": shlex.join(command), **output})
 
 
-def _signal_name(number: int) -> str:
+def _read_result(score_file: Path, output: Mapping[str, str]) -> ScriptResult:
     try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
-
-
-@dataclass(frozen=True)
-class _Found:
-    score: float
-    texts: Mapping[str, str]
-
-
-def _read_result(score_file: Path, output: Mapping[str, str]) -> _Found:
-    try:
-        found = parse_score_file(_read_regular_file(score_file))
-        return _Found(found.score, _as_texts(found))
+        return parse_score_file(_read_regular_file(score_file))
     except ScoreFileError as error:
         raise ScriptFailedError(str(error), output) from error
     except OSError as error:
@@ -207,13 +194,6 @@ def _read_regular_file(path: Path) -> bytes:
     fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with open(fd, "rb") as opened:  # noqa: PTH123 - a descriptor, not a path
         return opened.read(MAX_SCORE_FILE_BYTES + 1)
-
-
-def _as_texts(found: ScriptResult) -> dict[str, str]:
-    try:
-        return {key: str(value) for key, value in found.metadata.items()}
-    except RecursionError:
-        raise ScoreFileError(found="has metadata nested too deeply") from None
 
 
 def _text(output: bytes) -> str:

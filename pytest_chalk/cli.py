@@ -12,10 +12,11 @@ import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from pytest_chalk.discovery.classes import TaskDescription
     from pytest_chalk.discovery.settings import DiscoverySettings
+    from pytest_chalk.errors import TaskDefinitionError
 
 EXIT_OK = 0
 EXIT_PROJECT_ERROR = 1
@@ -107,7 +108,8 @@ def _list_tasks(chosen: argparse.Namespace) -> int:
     with redirect_stdout(sys.stderr):  # what task modules print is not part of the list
         _prepare(settings)
         listed = list_tasks(settings)
-    for error in listed.errors:
+    errors = [*listed.errors, *_unknown_tools(listed.tasks)]
+    for error in errors:
         _complain(f"error: {_one_line(error)}")
     if chosen.json:
         import json
@@ -115,9 +117,23 @@ def _list_tasks(chosen: argparse.Namespace) -> int:
         _say(json.dumps([_as_json(task) for task in listed.tasks], indent=2))
     elif listed.tasks:
         _say(_as_table(listed.tasks))
-    elif not listed.errors:
+    elif not errors:
         _complain(f"no tasks in {settings.tasks_dir}")
-    return EXIT_PROJECT_ERROR if listed.errors else EXIT_OK
+    return EXIT_PROJECT_ERROR if errors else EXIT_OK
+
+
+def _unknown_tools(tasks: Iterable[TaskDescription]) -> list[TaskDefinitionError]:
+    """Return what pytest would refuse at collection too."""
+    from pytest_chalk import errors as kinds
+    from pytest_chalk.tools.registry import check_tool_names
+
+    errors = []
+    for task in tasks:
+        try:
+            check_tool_names(f"task {task.id!r}", task.tools)
+        except kinds.TaskDefinitionError as error:
+            errors.append(error)
+    return errors
 
 
 def _run_script(chosen: argparse.Namespace) -> int:

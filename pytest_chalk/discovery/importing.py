@@ -87,5 +87,6 @@ def describe_error(error: BaseException) -> str:
         for frame in traceback.extract_tb(error.__traceback__)
         if not frame.filename.startswith(_MACHINERY)
     ]
-    raised = "".join(traceback.format_exception_only(error)).strip().rstrip(".")
+    raised = "".join(traceback.format_exception_only(error)).strip()
+    raised = raised if raised.endswith("...") else raised.removesuffix(".")
     return "".join([*frames[-MAX_FRAMES:], "\n  ", raised.replace("\n", "\n  ")])

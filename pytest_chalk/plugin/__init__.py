@@ -17,8 +17,8 @@ from pytest_chalk.plugin.fixtures import (
     chalk_student,
     chalk_submissions,
 )
-from pytest_chalk.plugin.options import add_options, any_given
-from pytest_chalk.plugin.project import discovery_settings, has_tasks
+from pytest_chalk.plugin.options import add_options, any_flag
+from pytest_chalk.plugin.project import discovery_settings, has_tasks, will_run_tasks
 
 __all__ = [
     "chalk_epoch",
@@ -53,12 +53,15 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
         from pytest_chalk.discovery.module_names import install_finder
 
         install_finder(settings)
+        if will_run_tasks(early_config):
+            from pytest_chalk.sandbox.slots import claim_on_use
+
+            claim_on_use()
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Switch on where there are task packages; refuse options that cannot be used."""
-    config.addinivalue_line("markers", "chalk(...): options of an agent task (pytest-chalk)")
-    if not has_tasks(discovery_settings(config)) and not any_given(config):
+    if not has_tasks(discovery_settings(config)) and not any_flag(config):
         return
     if sys.platform == "win32":
         raise pytest.UsageError("pytest-chalk: tasks need Linux or macOS")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_chalk.plugin.gate import GateVerdict, judge_session
+from pytest_chalk.plugin.items import TaskItem
 from pytest_chalk.plugin.ledger import Ledger
 from pytest_chalk.plugin.report_data import ITEM_ATTRIBUTE, RUN_ATTRIBUTE
 from pytest_chalk.plugin.state import SESSION_KEY, STATE, only_looks
@@ -20,7 +21,7 @@ from pytest_chalk.schemas.record import RunRecord, StepRecord
 from pytest_chalk.store.journal import Journal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Sequence
+    from collections.abc import Callable, Generator, Mapping, Sequence
 
     from pytest_chalk.plugin.ledger import ItemAccount
     from pytest_chalk.plugin.words import Status
@@ -49,16 +50,16 @@ class Controller:
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Take note of what is to run in this process."""
         if not only_looks(self._config):
-            self._plan([item.nodeid for item in session.items])
+            tasks = [item for item in session.items if isinstance(item, TaskItem)]
+            self._plan([item.nodeid for item in tasks], {t.nodeid: t.task_class.id for t in tasks})
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
         """Take note of what is to run in workers."""
-        self._plan(ids)
+        self._plan([nodeid for nodeid in ids if self._is_task_nodeid(nodeid)], {})
 
-    def _plan(self, nodeids: Sequence[str]) -> None:
-        tasks = [nodeid for nodeid in nodeids if self._is_task_nodeid(nodeid)]
-        self._ledger.plan(tasks, self._state.settings.models)
+    def _plan(self, nodeids: Sequence[str], task_ids: Mapping[str, str]) -> None:
+        self._ledger.plan(nodeids, self._state.settings.models, task_ids)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -206,6 +207,4 @@ class Controller:
 
 def _junit_case(account: ItemAccount) -> JunitCase:
     run = account.run if account.expected else None
-    if run is not None and run.outcome == "skipped":
-        run = None
     return JunitCase(account.nodeid, run, account.output, account.teardown_error)

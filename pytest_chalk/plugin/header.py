@@ -31,9 +31,9 @@ def render_header(config: pytest.Config) -> list[str]:
 
 
 def _isolation() -> str:
-    from pytest_chalk.sandbox import peek_slot
+    from pytest_chalk.sandbox import separates_uids
 
-    if peek_slot().separates_uids:
+    if separates_uids():
         return "uid (own UID; not enforced: network, other users' readable files)"
     return "none (same UID: scripted students only)"
 

@@ -17,7 +17,7 @@ from pytest_chalk.reports.clean import clean_text
 from pytest_chalk.schemas.record import Failure, RunRecord, StepRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 
 @dataclass
@@ -72,10 +72,15 @@ class Ledger:
     def __init__(self) -> None:
         self._accounts: dict[str, ItemAccount] = {}
 
-    def plan(self, nodeids: Sequence[str], models: Sequence[str]) -> None:
-        """Take note of the task items that are to run, by students of these names."""
+    def plan(
+        self, nodeids: Sequence[str], models: Sequence[str], task_ids: Mapping[str, str]
+    ) -> None:
+        """Take note of the task items that are to run, by students of these names.
+
+        `task_ids` by node id: a controller that has no items of its own does not know them.
+        """
         for nodeid in nodeids:
-            about = {"model": _model_in(nodeid, models)}
+            about = {"model": _model_in(nodeid, models), "task_id": task_ids.get(nodeid, "")}
             self._accounts.setdefault(nodeid, ItemAccount(nodeid, about))
 
     def __contains__(self, nodeid: str) -> bool:

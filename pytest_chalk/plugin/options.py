@@ -49,6 +49,9 @@ class Given(NamedTuple):
     texts: tuple[str, ...]
     source: str
 
+    rank: int = 0
+    """The higher wins: 2 command line, 1 environment, 0 ini file."""
+
     @property
     def text(self) -> str:
         """The last one given, as for any flag that is repeated."""
@@ -104,13 +107,13 @@ def find_given(config: pytest.Config, noun: str) -> Given | None:
     if not spec.ini_only:
         from_line = config.getoption(spec.flag)
         if from_line is True:
-            return Given(("true",), spec.flag)
+            return Given(("true",), spec.flag, 2)
         if from_line:
-            return Given(tuple(from_line), spec.flag)
+            return Given(tuple(from_line), spec.flag, 2)
     from_environment = os.environ.get(spec.variable)
     if from_environment:
         texts = from_environment.split() if spec.kind == "list" else [from_environment]
-        return Given(tuple(texts), spec.variable)
+        return Given(tuple(texts), spec.variable, 1)
     from_ini = config.getini(spec.ini)
     if from_ini in (None, "", []):
         return None
@@ -118,9 +121,6 @@ def find_given(config: pytest.Config, noun: str) -> Given | None:
     return Given(tuple(str(text) for text in texts), f"ini {spec.ini}")
 
 
-def any_given(config: pytest.Config) -> bool:
-    """Tell whether any flag or variable of ours was set for this run."""
-    return any(
-        (not spec.ini_only and config.getoption(spec.flag)) or os.environ.get(spec.variable)
-        for spec in SPECS
-    )
+def any_flag(config: pytest.Config) -> bool:
+    """Tell whether any flag of ours was typed. Not variables: a shell exports them everywhere."""
+    return any(not spec.ini_only and config.getoption(spec.flag) for spec in SPECS)

@@ -12,6 +12,9 @@ from pytest_chalk.plugin.options import SPECS
 if TYPE_CHECKING:
     from pytest_chalk.discovery.settings import DiscoverySettings
 
+LOOKING = ("collectonly", "showfixtures", "show_fixtures_per_test")
+"""Options of pytest that collect and run nothing."""
+
 
 def discovery_settings(config: pytest.Config) -> DiscoverySettings:
     """Return where the project's tasks are."""
@@ -38,3 +41,14 @@ def has_tasks(settings: DiscoverySettings) -> bool:
         return has_task_packages(settings)
     except RunOptionError as error:
         raise pytest.UsageError(str(error)) from None
+
+
+def will_run_tasks(early_config: pytest.Config) -> bool:
+    """Tell, before the first conftest is loaded, whether this process will run task items.
+
+    A process that only looks does not, nor does a controller that hands its tests to workers.
+    """
+    options = early_config.known_args_namespace
+    looks = any(getattr(options, name, False) for name in LOOKING)
+    distributes = getattr(options, "numprocesses", None) or getattr(options, "tx", None)
+    return not looks and not (distributes and "PYTEST_XDIST_WORKER" not in os.environ)

@@ -54,6 +54,10 @@ class ReportWriter:
         elif call.when == "call" and RUN in item.stash:
             setattr(report, RUN_ATTRIBUTE, item.stash[RUN].model_dump(mode="json"))
             del item.stash[RUN]
+        if report.skipped and isinstance(report.longrepr, tuple):
+            # Where the task is, as pytest does for skip marks; not the line of ours that skipped.
+            path, line, _ = item.reportinfo()
+            report.longrepr = (str(path), (line or 0) + 1, report.longrepr[2])
         _make_sendable(report)
         return report
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_chalk.errors import RunOptionError
+from pytest_chalk.plugin.project import LOOKING
 from pytest_chalk.runner.students import BUILT_IN, check_student
 from pytest_chalk.store.session_directory import SessionDirectory, new_session_id
 
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from pytest_chalk.discovery.settings import DiscoverySettings
     from pytest_chalk.plugin.settings import SessionSettings
     from pytest_chalk.runner.students import Student
-
-_LOOKING = ("collectonly", "showfixtures", "show_fixtures_per_test")
 
 SESSION_KEY = "chalk_session"
 """In xdist's `workerinput`: the session id that the controller chose."""
@@ -50,7 +49,7 @@ class ChalkState:
         made = self.config.hook.pytest_chalk_make_model(config=self.config, name=name)
         if made is None:
             raise RunOptionError(
-                "--chalk-model",
+                self.settings.models_source,
                 f"{name!r} is unknown",
                 fix=f"Use {' or '.join(BUILT_IN)}, or a name for which a conftest or plugin "
                 "implements the hook pytest_chalk_make_model",
@@ -69,7 +68,7 @@ def session_directory(config: pytest.Config, settings: SessionSettings) -> Sessi
 
 def only_looks(config: pytest.Config) -> bool:
     """Tell whether pytest runs nothing: such a process takes no slot and writes nothing."""
-    return any(config.getoption(option, default=False) for option in _LOOKING)
+    return any(config.getoption(option, default=False) for option in LOOKING)
 
 
 def is_worker(config: pytest.Config) -> bool:

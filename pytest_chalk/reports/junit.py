@@ -116,10 +116,11 @@ def _find_prefix(written: _Written, cases: Sequence[JunitCase]) -> str:
 
 def _rewritten(own: ET.Element, case: JunitCase, style: JunitStyle) -> list[ET.Element]:
     """Return an item's testcase, changed in place, and after it those of its steps."""
+    verdicts = [child for child in own if child.tag in _VERDICT_TAGS]
+    for verdict in verdicts[:-1] if case.run is None else verdicts:
+        own.remove(verdict)  # sub-tests have left theirs here too
     if case.run is None:
         return [own]
-    for verdict in [child for child in own if child.tag in _VERDICT_TAGS]:
-        own.remove(verdict)
     _fill_item(own, case, case.run, style)
     owner = f"{own.get('classname')}.{own.get('name')}"
     return [own, *_step_elements(owner, case, case.run, style)] if style.steps else [own]

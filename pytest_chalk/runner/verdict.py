@@ -37,7 +37,7 @@ def is_partial(scoring: Scoring, rule: PassRule) -> bool:
 def reason_for_failing(scoring: Scoring, rule: PassRule) -> str:
     """Return score, rule and where the rule was set, in one line."""
     score = f"score {scoring.score:g}"
-    cause = scoring.metadata.get("error") or scoring.metadata.get("json_read_error")
+    cause = scoring.metadata.get("error")
     if isinstance(cause, str):
         return f"{score}: {cause}"
     if not scoring.continue_task:

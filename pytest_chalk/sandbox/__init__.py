@@ -16,7 +16,13 @@ from pytest_chalk.sandbox.layout import BoxPaths, Slot
 from pytest_chalk.sandbox.output import BoundedOutput, Completed
 from pytest_chalk.sandbox.process_table import clock_s
 from pytest_chalk.sandbox.scoring_process import run_trusted
-from pytest_chalk.sandbox.slots import acquire_slot, peek_slot, release_slot
+from pytest_chalk.sandbox.slots import (
+    acquire_slot,
+    claim_on_use,
+    peek_slot,
+    release_slot,
+    separates_uids,
+)
 from pytest_chalk.sandbox.student import StudentUidError
 from pytest_chalk.sandbox.submissions import save_submission
 from pytest_chalk.sandbox.sweep import delete_files
@@ -35,6 +41,7 @@ __all__ = [
     "StudentProcess",
     "StudentUidError",
     "acquire_slot",
+    "claim_on_use",
     "clock_s",
     "collect_submission",
     "delete_files",
@@ -47,4 +54,5 @@ __all__ = [
     "run_trusted",
     "save_artifact",
     "save_submission",
+    "separates_uids",
 ]

@@ -98,7 +98,8 @@ class Box:
             UnreapableCohortError: Some are left after `deadline_s`.
             BoxError: The supervisor had died. At level `uid` the processes are gone all the same.
         """
-        if not self._may_run:
+        author_may_have_started_some = self._was_used and self.slot.separates_uids
+        if not self._may_run and not author_may_have_started_some:
             return
         try:
             living = self._started_link().kill_all(deadline_s)

@@ -44,6 +44,7 @@ class _Held(NamedTuple):
 
 
 _held: list[_Held] = []
+_claims: list[bool] = []
 _guard = threading.Lock()
 
 
@@ -52,6 +53,7 @@ def _let_go_in_child() -> None:
     for held in _held:
         os.close(held.lock_fd)
     _held.clear()
+    _claims.clear()
 
 
 os.register_at_fork(after_in_child=_let_go_in_child)
@@ -89,8 +91,28 @@ def acquire_slot() -> Slot:
     raise SlotError(message)
 
 
+def claim_on_use() -> None:
+    """Make this process one that will run students: the first look at its slot takes one.
+
+    Task code binds the student's paths while it is imported, and that may be before the first task
+    is collected: in a conftest, or in a test of a task. A slot inherited from a parent is dropped,
+    for that is the parent's student's.
+    """
+    if not _held:
+        os.environ.pop(SLOT_VARIABLE, None)
+        _claims.append(True)
+
+
 def peek_slot() -> Slot:
-    """Return the slot this process has or inherited, else slot 0 unlocked; touches no file."""
+    """Return the slot this process has or inherited, else slot 0 unlocked; touches no file.
+
+    A process that has called `claim_on_use` takes a slot now if it has none.
+
+    Raises:
+        SlotError: As `acquire_slot`, where a slot is to be taken.
+    """
+    if _claims and not _held:
+        return acquire_slot()
     if _held:
         return _held[0].slot
     return _slot(_find_inherited() or 0, locked=False)
@@ -108,6 +130,7 @@ def release_slot() -> None:
             os.close(held.lock_fd)
             os.environ.pop(SLOT_VARIABLE, None)
         _held.clear()
+        _claims.clear()
 
 
 def _find_inherited() -> int | None:
@@ -129,7 +152,7 @@ def _find_inherited() -> int | None:
     return int(number)
 
 
-def _is_root() -> bool:
+def separates_uids() -> bool:
     """Say whether we can give the student a uid of its own and take it away again."""
     return ON_LINUX and os.geteuid() == 0
 
@@ -141,7 +164,7 @@ def _default_base() -> Path:
     # Resolved: where the temporary directory is a link, no path below it could be a submission.
     return (
         _ROOT_BASE
-        if _is_root()
+        if separates_uids()
         else Path(tempfile.gettempdir()).resolve() / f"chalk-{os.geteuid()}"
     )
 
@@ -152,8 +175,8 @@ def _slot(number: int, *, locked: bool, base: Path | None = None) -> Slot:
     student, reaper = FIRST_UID + 2 * number, FIRST_UID + 2 * number + 1
     return Slot(
         number=number,
-        student_uid=student if _is_root() else own,
-        reaper_uid=reaper if _is_root() else own,
+        student_uid=student if separates_uids() else own,
+        reaper_uid=reaper if separates_uids() else own,
         directory=directory,
         paths=BoxPaths.under(directory / "workdir"),
         locked=locked,
@@ -166,10 +189,10 @@ def _make_base() -> tuple[Path, Path]:
     Root's locks are in one place whatever the base is: uids belong to the machine.
     """
     base = _default_base()
-    _make_own_directory(base, 0o711 if _is_root() else 0o700)
+    _make_own_directory(base, 0o711 if separates_uids() else 0o700)
     _make_own_directory(base / "slots", 0o711)
     locks = base / "locks"
-    if _is_root():
+    if separates_uids():
         with suppress(SlotError):
             _make_own_directory(_ROOT_LOCKS, 0o700)
             return base, _ROOT_LOCKS
@@ -217,7 +240,7 @@ def _bad_mark(locks: Path, slot: Slot) -> Path:
 
 def _may_use_uids(slot: Slot) -> bool:
     """Say whether the slot's uids exist in this user namespace and belong to nobody."""
-    if not _is_root():
+    if not separates_uids():
         return True
     import pwd  # noqa: PLC0415 - only root's processes need it
 

@@ -66,7 +66,7 @@ class Project:
         """Run Python in the project; `path` follows the package on PYTHONPATH."""
         search = os.pathsep.join(map(str, (self.library, *path)))
         inherited = {key: value for key, value in os.environ.items() if "CHALK" not in key}
-        return subprocess.run(  # noqa: S603 - our own interpreter
+        return subprocess.run(
             [sys.executable, "-P", *arguments],
             cwd=self.root,
             env={**inherited, "PYTHONPATH": search, "PYTHONDONTWRITEBYTECODE": "1", **environ},

@@ -260,3 +260,47 @@ def test_the_student_is_told_the_time_left(project: Project):
     ]
     assert told
     assert all("Time remaining: 2" in text for text in told)
+
+
+def test_an_ini_file_does_not_override_a_config_file_of_the_command_line(project: Project):
+    project.task("one", ECHO)
+    project.ini("chalk_turn_limit = 3")
+    project.file("run.json", '{"turn_limit": 7}')
+
+    assert config_of(project, "--chalk-config=run.json")["turn_limit"] == 7
+    assert config_of(project, "--chalk-config=run.json", "--chalk-turn-limit=9")["turn_limit"] == 9
+
+
+def test_paths_in_an_ini_file_are_relative_to_the_projects_root(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+):
+    project.task("one", ECHO)
+    project.ini("chalk_session_dir = kept", "chalk_config = run.json")
+    project.file("run.json", '{"turn_limit": 7}')
+    monkeypatch.chdir(project.path / "tasks")
+
+    result = project.run("--rootdir=..", "-c", "../pytest.ini", "one")
+
+    assert result.ret == 0, result.stdout.str()
+    assert (project.path / "kept/latest/journal.jsonl").is_file()
+
+
+def test_a_model_in_the_environment_troubles_no_project_without_tasks(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+):
+    project.file("test_nothing_of_ours.py", "def test_plain(): pass\n")
+    monkeypatch.setenv("CHALK_MODEL", "acme/x")
+
+    assert project.run().ret == 0
+
+
+def test_an_unknown_model_is_blamed_on_where_it_was_given(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+):
+    project.task("one", ECHO)
+    monkeypatch.setenv("CHALK_MODEL", "acme/x")
+
+    result = project.run()
+
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(["*CHALK_MODEL: 'acme/x' is unknown*"])

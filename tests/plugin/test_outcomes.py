@@ -343,3 +343,29 @@ def test_events_come_in_the_order_of_the_hooks(project: Project):
         "step_completed",
         "task_completed",
     ]
+
+
+def test_a_process_that_a_judge_started_as_the_student_is_gone_in_the_next_run(project: Project):
+    project.task(
+        "one",
+        """
+        import subprocess
+        from environment.paths import STUDENT_UID
+
+        def start():
+            subprocess.Popen(["sleep", "301"], user=STUDENT_UID, cwd="/")
+            return Scoring(1, {}, True)
+
+        class Sees(Judge):
+            def evaluate(self, transcript):
+                seen = transcript.messages[-1].text
+                return Scoring(float(seen == "none"), {"seen": seen}, seen == "none")
+
+        A = task("a", step("work", Does(start)))
+        B = task("b", step("look", Sees(), solution="pgrep -r S,R -x sleep || echo none"))
+        """,
+    )
+
+    result = project.run_apart()
+
+    assert result.ret == 0, result.stdout.str()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from plugin.conftest import Project
+from plugin.conftest import Project, verdicts
 
 ANSWER = """
 class Answer(Judge):
@@ -59,7 +59,17 @@ def test_a_step_without_solution_skips_the_item_from_there_on(project: Project):
 
     assert result.ret == 0
     assert project.runs()["one"]["outcome"] == "skipped"
-    result.stdout.fnmatch_lines(["*SKIPPED*the oracle has no solution for MadeStep*"])
+    result.stdout.fnmatch_lines(
+        ["SKIPPED*tasks/one/__init__.py:*the oracle has no solution for MadeStep*"]
+    )
+    assert verdicts(project.junit()) == {
+        "tasks.one::One[oracle]": "skipped",
+        "tasks.one.One[oracle]::1-first": "passed",
+        "tasks.one.One[oracle]::2-second": "skipped",
+        "tasks.one::Two[oracle]": "passed",
+        "tasks.one.Two[oracle]::1-work": "passed",
+    }
+    assert len(project.junit()["tasks.one::One[oracle]"].findall("skipped")) == 1
     result.stdout.fnmatch_lines(["mean 1.000 over 1 scored of 1"])
 
 

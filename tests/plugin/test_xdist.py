@@ -123,3 +123,35 @@ def test_each_worker_has_its_own_student(project: Project):
     assert result.ret == 0
     uids = {run["steps"][0]["metadata"]["uid"] for run in project.runs().values()}
     assert len(uids) == 2
+
+
+def test_a_task_imported_before_collection_sees_its_own_workers_paths(project: Project):
+    project.task(
+        "one",
+        """
+        from environment.paths import STUDENT_UID
+        for i in range(4):
+            globals()[f"T{i}"] = task(f"t{i}", step(
+                "work", Does(lambda: time.sleep(0.3) or Scoring(1, {"bound": STUDENT_UID}, True))))
+        """,
+    )
+    project.file(
+        "conftest.py",
+        """
+        import pytest
+        from tasks.one import T0
+
+        @pytest.fixture
+        def chalk_student(chalk_student):
+            open(f"uid-{chalk_student.uid}", "w").close()
+            return chalk_student
+        """,
+    )
+
+    result = project.run_apart("-n2", "-o", "pythonpath=.")
+
+    assert result.ret == 0, result.stdout.str()
+    bound = {run["steps"][0]["metadata"]["bound"] for run in project.runs().values()}
+    held = {int(path.name.removeprefix("uid-")) for path in project.path.glob("uid-*")}
+    assert len(held) == 2
+    assert bound == held

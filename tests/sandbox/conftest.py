@@ -33,11 +33,12 @@ def slot_base(public_folder, monkeypatch):
     monkeypatch.setenv(BASE_VARIABLE, str(base))
     monkeypatch.delenv(SLOT_VARIABLE, raising=False)
     monkeypatch.setattr(slots, "_held", [])
+    monkeypatch.setattr(slots, "_claims", [])
     return base
 
 
 @pytest.fixture
-def slot(slot_base):  # noqa: ARG001 - sets the environment
+def slot(slot_base):
     yield acquire_slot()
     release_slot()
 
@@ -87,12 +88,12 @@ def student_python(box):
 
 
 @pytest.fixture
-def harness(slot_base):  # noqa: ARG001 - sets the environment
+def harness(slot_base):
     """Starts a Python process of ours that has the package and the test's slots."""
     started = []
 
     def start(script, **env):
-        process = subprocess.Popen(  # noqa: S603 - the test's own script
+        process = subprocess.Popen(
             [sys.executable, "-c", script],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

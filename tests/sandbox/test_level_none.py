@@ -51,7 +51,7 @@ def plain_user(public_folder):
 
 
 def _as_plain_user(argv, env, home):
-    completed = subprocess.run(  # noqa: S603 - the test's own script
+    completed = subprocess.run(
         argv,
         user=PLAIN_UID,
         group=PLAIN_UID,

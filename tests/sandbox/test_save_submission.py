@@ -1,4 +1,3 @@
-# ruff: noqa: S603, S607 - the tests start programs of their own
 from __future__ import annotations
 
 import os

@@ -10,7 +10,14 @@ from pathlib import Path
 import pytest
 
 from pytest_chalk.errors import RunOptionError
-from pytest_chalk.sandbox import Box, Command, acquire_slot, peek_slot
+from pytest_chalk.sandbox import (
+    Box,
+    Command,
+    acquire_slot,
+    claim_on_use,
+    peek_slot,
+    release_slot,
+)
 from pytest_chalk.sandbox.slots import SLOT_VARIABLE, is_mapped
 from pytest_chalk.sandbox.sysv_ipc import find_ipc_ids, parse_ipc_ids
 
@@ -126,7 +133,7 @@ def test_a_fork_of_the_holder_shares_the_slot_but_does_not_hold_it(harness):
 
 def test_a_child_process_uses_its_parents_slot_without_a_lock(slot, harness):
     child = harness(
-        "from pytest_chalk.sandbox import acquire_slot, peek_slot\n"
+        "from pytest_chalk.sandbox import acquire_slot, claim_on_use, peek_slot\n"
         "print(acquire_slot().number, acquire_slot().locked, peek_slot().number, flush=True)\n"
     )
 
@@ -243,3 +250,22 @@ def test_a_box_of_a_slot_that_was_only_peeked_at_can_be_made_ready():
     box.reset()
 
     assert box.paths.data_dir.is_dir()
+
+
+def test_a_process_that_will_run_students_takes_a_slot_at_its_first_look(slot_base):
+    claim_on_use()
+
+    slot = peek_slot()
+
+    assert slot.locked
+    assert peek_slot() == slot
+    release_slot()
+
+
+def test_a_process_that_will_run_students_drops_the_slot_of_its_parent(slot_base, monkeypatch):
+    monkeypatch.setenv("CHALK_SLOT", "7:1")
+
+    claim_on_use()
+
+    assert peek_slot().locked
+    release_slot()

@@ -1,0 +1,74 @@
+"""The values of options as texts: what each parser takes is what its error asks for."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def positive_count(text: str) -> int:
+    """Parse an int of at least 1."""
+    if not text.strip().isdecimal() or int(text) < 1:
+        message = "a whole number of at least 1"
+        raise ValueError(message)
+    return int(text)
+
+
+def positive_seconds(text: str) -> float:
+    """Parse a finite number above 0."""
+    number = _number(text)
+    if number is None or number <= 0:
+        message = "seconds as a number above 0"
+        raise ValueError(message)
+    return number
+
+
+def finite(text: str) -> float:
+    """Parse a finite number."""
+    number = _number(text)
+    if number is None:
+        message = "a finite number, for example 0.8"
+        raise ValueError(message)
+    return number
+
+
+def share(text: str) -> float:
+    """Parse a number from 0 to 1."""
+    number = _number(text)
+    if number is None or not 0 <= number <= 1:
+        message = "a number from 0 to 1"
+        raise ValueError(message)
+    return number
+
+
+def boolean(text: str) -> bool:
+    """Parse true or false."""
+    if text.lower() in {"true", "1", "yes", "on"}:
+        return True
+    if text.lower() in {"false", "0", "no", "off"}:
+        return False
+    message = "true or false"
+    raise ValueError(message)
+
+
+def one_of(*accepted: str) -> Callable[[str], str]:
+    """Return a parser that takes one of these words."""
+
+    def parse(text: str) -> str:
+        if text not in accepted:
+            message = " or ".join(accepted)
+            raise ValueError(message)
+        return text
+
+    return parse
+
+
+def _number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None

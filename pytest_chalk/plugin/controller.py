@@ -137,9 +137,14 @@ class Controller:
         for run in misbehaved:
             terminal.line(f"MISBEHAVED {run.nodeid}: {run.reason}", red=True)
         if self._journal is not None:
-            terminal.line(f"records: {self._state.directory.path}")
+            terminal.line(f"records: {self._shown_path()}")
         for problem in verdict.problems:
             terminal.line(f"FAIL chalk: {problem}", red=True, bold=True)
+
+    def _shown_path(self) -> str:
+        """Return the session's directory as a person would type it here."""
+        path, here = self._state.directory.path, self._config.invocation_params.dir
+        return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
     def _judge(self) -> None:
         if self._verdict is not None or only_looks(self._config):

@@ -186,3 +186,29 @@ def test_a_base_that_belongs_to_somebody_else_is_refused(plain_user, public_fold
 
     assert output.startswith("SlotError")
     assert "base is not a directory of uid" in output
+
+
+def test_a_box_of_a_slot_that_was_only_peeked_at_can_be_made_ready(plain_user):
+    output = plain_user(
+        "from pytest_chalk.sandbox import Box, peek_slot\n"
+        "box = Box(peek_slot())\n"
+        "box.reset()\n"
+        "print(box.paths.data_dir.is_dir())\n"
+    )
+
+    assert output == "True\n"
+
+
+def test_a_submission_that_we_may_not_read_is_misbehaviour(plain_user):
+    output = plain_user(
+        PRELUDE + "from pytest_chalk.errors import StudentMisbehaviorError\n"
+        "closed = box.paths.data_dir / 'closed'\n"
+        "closed.write_text('x')\n"
+        "closed.chmod(0)\n"
+        "try:\n"
+        "    save_submission(closed)\n"
+        "except StudentMisbehaviorError as error:\n"
+        "    print(error)\n"
+    )
+
+    assert "cannot open" in output

@@ -11,7 +11,6 @@ import pytest
 
 from pytest_chalk.errors import RunOptionError
 from pytest_chalk.sandbox import (
-    Box,
     Command,
     acquire_slot,
     claim_on_use,
@@ -239,17 +238,6 @@ def test_shared_memory_of_the_student_does_not_outlive_a_reset(box, student_pyth
     box.reset()
 
     assert find_ipc_ids(box.slot.student_uid) == []
-
-
-@pytest.mark.usefixtures("slot_base")
-def test_a_box_of_a_slot_that_was_only_peeked_at_can_be_made_ready():
-    if os.geteuid() == 0:
-        pytest.skip("as root the slot could be another process's")
-    box = Box(peek_slot())
-
-    box.reset()
-
-    assert box.paths.data_dir.is_dir()
 
 
 def test_a_process_that_will_run_students_takes_a_slot_at_its_first_look(slot_base):

@@ -49,10 +49,13 @@ def activate(config: pytest.Config) -> ChalkState:
 
 
 def _register(config: pytest.Config, state: ChalkState) -> None:
+    from pytest_chalk.plugin.account import SessionAccount
     from pytest_chalk.plugin.collect import Collection
     from pytest_chalk.plugin.controller import Controller
+    from pytest_chalk.plugin.junit_file import JunitFile
     from pytest_chalk.plugin.matrix import Matrix
     from pytest_chalk.plugin.report_data import ReportWriter
+    from pytest_chalk.plugin.terminal import Terminal
     from pytest_chalk.sandbox.own_process import interrupt_on_sigterm
 
     register = config.pluginmanager.register
@@ -60,7 +63,12 @@ def _register(config: pytest.Config, state: ChalkState) -> None:
     register(Matrix(config), "chalk-matrix")
     register(ReportWriter(), "chalk-report-writer")
     if not is_worker(config):
-        register(Controller(config, task_nodeids(state.discovery)), "chalk-controller")
+        arguments = tuple(str(argument) for argument in config.invocation_params.args)
+        account = SessionAccount(state, arguments)
+        is_task_nodeid = task_nodeids(state.discovery)
+        register(Controller(config, account, is_task_nodeid), "chalk-controller")
+        register(JunitFile(config, account), "chalk-junit")
+        register(Terminal(config, account), "chalk-terminal")
     interrupt_on_sigterm()
 
 

@@ -49,6 +49,7 @@ NAMES = {
         "StudentProcess",
         "StudentUidError",
         "acquire_slot",
+        "claim_on_use",
         "clock_s",
         "collect_submission",
         "delete_files",
@@ -61,6 +62,7 @@ NAMES = {
         "run_trusted",
         "save_artifact",
         "save_submission",
+        "separates_uids",
     ],
 }
 HEAVY = ("httpx", "pydantic", "psutil", "pytest", "_pytest", "xdist", "sqlite3", "asyncio")

@@ -50,7 +50,7 @@ def run_item(fixtures: Mapping[str, Any], hook_arguments: Mapping[str, object]) 
     __tracebackhide__ = True
     item: TaskItem = fixtures["request"].node
     student = check_student(fixtures["chalk_model"])
-    spec, place = _plan(item, fixtures)
+    spec, place = _plan(item, fixtures, local=bool(hook_arguments))
     with task_run(spec, place) as run:
         try:
             run.prepare(item.task_class, student, hook_arguments)
@@ -69,7 +69,9 @@ def run_item(fixtures: Mapping[str, Any], hook_arguments: Mapping[str, object]) 
     raise_for_run(record)
 
 
-def _plan(item: TaskItem, fixtures: Mapping[str, Any]) -> tuple[RunSpec, RunPlace]:
+def _plan(
+    item: TaskItem, fixtures: Mapping[str, Any], *, local: bool
+) -> tuple[RunSpec, RunPlace]:
     state: ChalkState = item.config.stash[STATE]
     config: RunConfig = fixtures["chalk_run_config"]
     submissions: Submissions = fixtures["chalk_submissions"]
@@ -81,6 +83,7 @@ def _plan(item: TaskItem, fixtures: Mapping[str, Any]) -> tuple[RunSpec, RunPlac
         nodeid=item.nodeid,
         epoch=fixtures.get("chalk_epoch", 1),
         attempt=item.attempts,
+        local=local,
         pass_rule=state.settings.pass_rule,
     )
     item.stash[SPEC] = spec

@@ -25,7 +25,8 @@ class PassRule(Frozen):
 class RunSpec(Frozen):
     """One run to be made: which task, by which student, under which rules.
 
-    `nodeid`, `session_id` and `epoch` say where the run belongs and change nothing in it.
+    `nodeid`, `session_id` and `epoch` say where the run belongs and change nothing in it. A `local`
+    run cannot be made elsewhere: its `pre_hook` takes fixtures of this pytest process.
     """
 
     config: RunConfig
@@ -35,6 +36,7 @@ class RunSpec(Frozen):
     nodeid: str = ""
     epoch: int = 1
     attempt: int = 1
+    local: bool = False
     pass_rule: PassRule = PassRule()
 
 

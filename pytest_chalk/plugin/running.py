@@ -69,9 +69,7 @@ def run_item(fixtures: Mapping[str, Any], hook_arguments: Mapping[str, object]) 
     raise_for_run(record)
 
 
-def _plan(
-    item: TaskItem, fixtures: Mapping[str, Any], *, local: bool
-) -> tuple[RunSpec, RunPlace]:
+def _plan(item: TaskItem, fixtures: Mapping[str, Any], *, local: bool) -> tuple[RunSpec, RunPlace]:
     state: ChalkState = item.config.stash[STATE]
     config: RunConfig = fixtures["chalk_run_config"]
     submissions: Submissions = fixtures["chalk_submissions"]

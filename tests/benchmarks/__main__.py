@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tests.benchmarks.measure import (
@@ -31,12 +32,13 @@ class {name}(Task):
     id = "{name}"
     system_prompt = property(lambda self: None)
     tools = property(lambda self: [])
-    steps = property(lambda self: [{name}Step(config=self.config)])
+    steps = property(lambda self: [{name}Step(config=self.config) for _ in range({steps})])
 """
 FUNCTION = """
 def test_{name}(subtests):
-    with subtests.test("1/1 step"):
-        pass
+    for number in range({steps}):
+        with subtests.test(f"{{number}}/{steps} step"):
+            pass
 """
 CONFTEST = """
 import pytest
@@ -44,7 +46,7 @@ from pytest_chalk.models import ScriptedModel
 
 @pytest.fixture
 def chalk_model():
-    return ScriptedModel(["done"])
+    return ScriptedModel(["done"] * {steps})
 """
 
 
@@ -54,30 +56,59 @@ def new_project(directory: Path) -> Path:
     return directory
 
 
-def packages(directory: Path, count: int, *, as_tests: bool = False) -> Path:
-    """Make a project of `count` task packages, each also a module for pytest if asked."""
+def task_packages(directory: Path, count: int) -> Path:
+    """Make a project of `count` packages with one task each."""
     project = new_project(directory)
     for index in range(count):
-        name = f"T{index:05}"
-        package = project / "tasks" / name.lower()
+        package = project / f"tasks/t{index:05}"
         package.mkdir(parents=True)
-        source = TASK.format(name=name)
-        if as_tests:
-            source += f"\n\ndef test_{name}():\n    pass\n"
-        (package / "__init__.py").write_text(source)
+        (package / "__init__.py").write_text(TASK.format(name=f"T{index:05}", steps=1))
     return project
 
 
-def items(directory: Path, count: int, *, as_tasks: bool) -> Path:
-    """Make a project of `count` no-op tasks in one package, or as many no-op functions."""
+def test_packages(directory: Path, count: int, module: str) -> Path:
+    """Make a project of the same packages for pytest alone: a test function beside each class.
+
+    `module` is where both stand, for example `test_task.py`. The import name `chalk` is there too.
+    """
     project = new_project(directory)
-    names = [f"T{index:05}" for index in range(count)]
-    if as_tasks:
-        (project / "tasks/all").mkdir(parents=True)
-        (project / "tasks/all/__init__.py").write_text("".join(TASK.format(name=n) for n in names))
-        (project / "conftest.py").write_text(CONFTEST)
-    else:
-        (project / "test_all.py").write_text("".join(FUNCTION.format(name=n) for n in names))
+    alias = Path(__file__).parents[2] / "pytest_chalk/_alias_path/chalk/chalk"
+    (project / "aliases").mkdir()
+    (project / "aliases/chalk").symlink_to(alias)
+    (project / "pytest.ini").write_text(
+        f"[pytest]\npython_files = {module}\npythonpath = . aliases\n"
+    )
+    for index in range(count):
+        name = f"T{index:05}"
+        package = project / f"tasks/t{index:05}"
+        package.mkdir(parents=True)
+        (package / "__init__.py").touch()
+        source = TASK.format(name=name, steps=1) + f"\n\ndef test_{name}():\n    pass\n"
+        (package / module).write_text(source)
+    return project
+
+
+def forget_bytecode(project: Path) -> None:
+    """Make a project as it is in a fresh clone: nothing of it is compiled."""
+    for cache in list(project.rglob("__pycache__")):
+        shutil.rmtree(cache)
+
+
+def tasks_in_one_package(directory: Path, count: int, steps: int = 1) -> Path:
+    """Make a project of `count` no-op tasks in one package."""
+    project = new_project(directory)
+    sources = [TASK.format(name=f"T{index:05}", steps=steps) for index in range(count)]
+    (project / "tasks/all").mkdir(parents=True)
+    (project / "tasks/all/__init__.py").write_text("".join(sources))
+    (project / "conftest.py").write_text(CONFTEST.format(steps=steps))
+    return project
+
+
+def functions_in_one_module(directory: Path, count: int, steps: int) -> Path:
+    """Make a project of `count` test functions with as many sub-tests as tasks have steps."""
+    project = new_project(directory)
+    sources = [FUNCTION.format(name=f"T{index:05}", steps=steps) for index in range(count)]
+    (project / "test_all.py").write_text("".join(sources))
     return project
 
 
@@ -107,46 +138,79 @@ def bench_help(scratch: Path, *, quick: bool) -> None:
 
 
 def bench_items(scratch: Path, *, quick: bool) -> None:
+    """Compare what one more item costs, start-up apart.
+
+    Of the figures a person should look at the second: another process that deletes files at the
+    same time makes ext4 slow to create ours, and only the tasks create any.
+    """
     count = 100 if quick else 1000
-    tasks = items(scratch / "tasks", count, as_tasks=True)
-    one_task = items(scratch / "one_task", 1, as_tasks=True)
-    functions = items(scratch / "functions", count, as_tasks=False)
-    one_function = items(scratch / "one_function", 1, as_tasks=False)
+    for steps in (1, 5):
+        place = scratch / str(steps)
+        place.mkdir()
+        projects = {
+            "tasks": tasks_in_one_package(place / "tasks", count, steps),
+            "task": tasks_in_one_package(place / "task", 1, steps),
+            "functions": functions_in_one_module(place / "functions", count, steps),
+            "function": functions_in_one_module(place / "function", 1, steps),
+        }
+        rounds = [
+            {
+                name: cost_of(pytest_command(*_plugin_for(name)), project).cpu_s
+                for name, project in projects.items()
+            }
+            for _ in range(2 if quick else 6)
+        ][1:]
+        least = {name: min(costs[name] for costs in rounds) for name in projects}
+        what = f"no-op task / function, {count:,} with {steps} step{'s' if steps > 1 else ''} each"
+        show(what, [_marginal_ratio(costs) for costs in rounds], "x", "<= 1.8 x")
+        show("  the least of each side", [_marginal_ratio(least)], "x", "<= 1.8 x")
 
-    def marginal(many: Path, one: Path, *options: str) -> float:
-        command = pytest_command(*options)
-        return (cost_of(command, many).cpu_s - cost_of(command, one).cpu_s) / (count - 1)
 
-    ratios = in_turn(
-        lambda: marginal(tasks, one_task, *WITH_CHALK),
-        lambda: marginal(functions, one_function, *WITHOUT_CHALK),
-        2 if quick else 5,
-    )
-    show(f"no-op task / function with a sub-test, {count:,} items", ratios, "x", "<= 1.8 x")
+def _plugin_for(name: str) -> Sequence[str]:
+    return WITH_CHALK if name.startswith("task") else WITHOUT_CHALK
+
+
+def _marginal_ratio(costs: dict[str, float]) -> float:
+    return (costs["tasks"] - costs["task"]) / (costs["functions"] - costs["function"])
 
 
 def bench_collection(scratch: Path, *, quick: bool) -> None:
+    """Compare whole runs of `--collect-only`, start-up included on both sides.
+
+    The other side is what an author would write for pytest alone: the same source in a package of
+    its own, as `test_task.py`, because 1,000 modules of one name need packages. Fresh is how CI
+    finds a project: nothing of it is compiled, and pytest rewrites the assertions of test modules
+    while it compiles them. The last pair has the source in `__init__.py` on both sides. It spares
+    pytest a second file for each package and, as it happens, the rewriting, which looks at names
+    of modules and does not take a package for a test.
+    """
     count = 100 if quick else 1000
-    ours = packages(scratch / "ours", count)
-    theirs = packages(scratch / "theirs", count, as_tests=True)
-    (theirs / "pytest.ini").write_text(
-        "[pytest]\npython_files = __init__.py\npythonpath = . aliases\n"
-    )
-    alias = Path(__file__).parents[2] / "pytest_chalk/_alias_path/chalk/chalk"
-    (theirs / "aliases").mkdir()
-    (theirs / "aliases/chalk").symlink_to(alias)
-    ratios = in_turn(
-        lambda: cost_of(pytest_command(*WITH_CHALK, "--collect-only", "tasks"), ours).cpu_s,
-        lambda: cost_of(pytest_command(*WITHOUT_CHALK, "--collect-only", "tasks"), theirs).cpu_s,
-        2 if quick else 5,
-    )
-    show(f"collecting {count:,} task packages / as test modules", ratios, "x", "<= 0.65 x")
+    ours = task_packages(scratch / "ours", count)
+    command = pytest_command(*WITH_CHALK, "--collect-only", "tasks")
+    plain = pytest_command(*WITHOUT_CHALK, "--collect-only", "tasks")
+    for module in ("test_task.py", "__init__.py"):
+        theirs = test_packages(scratch / module.strip("_.py"), count, module)
+        for fresh in (True, False):
+            ratios = in_turn(
+                lambda fresh=fresh: _collecting(command, ours, fresh=fresh),
+                lambda fresh=fresh, theirs=theirs: _collecting(plain, theirs, fresh=fresh),
+                2 if quick else 5,
+            )
+            state = "fresh" if fresh else "compiled"
+            target = "<= 0.65 x" if module == "test_task.py" else "(no target)"
+            show(f"collecting {count:,} tasks / as {module}, {state}", ratios, "x", target)
+
+
+def _collecting(command: Sequence[str], project: Path, *, fresh: bool) -> float:
+    if fresh:
+        forget_bytecode(project)
+    return cost_of(command, project).cpu_s
 
 
 def bench_growth(scratch: Path, *, quick: bool) -> None:
     count = 50 if quick else 300
-    few = items(scratch / "few", count, as_tasks=True)
-    many = items(scratch / "many", 10 * count, as_tasks=True)
+    few = tasks_in_one_package(scratch / "few", count)
+    many = tasks_in_one_package(scratch / "many", 10 * count)
     command = pytest_command(*WITH_CHALK)
     ratios = in_turn(lambda: cost_of(command, many).cpu_s, lambda: cost_of(command, few).cpu_s, 3)
     show(f"{10 * count:,} no-op tasks / {count:,}", ratios, "x", "<= 11 x")

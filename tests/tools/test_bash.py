@@ -79,7 +79,7 @@ def test_the_time_limit_kills_the_commands_tree_and_keeps_the_shell(bash: Bash):
     assert time.monotonic() - started < 2
     assert answer.details["stdout"] == "before\n"
     assert "killed at its time limit of 0.5 s" in answer.text
-    after = bash("echo $x; basename $PWD; pgrep -x sleep || echo none")
+    after = bash("echo $x; basename $PWD; pgrep -u $(id -u) -x sleep || echo none")
     assert after.details["stdout"] == "kept\ndata\nnone\n"
 
 

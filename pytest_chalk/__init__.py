@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pytest_chalk.authoring.judge import Judge
     from pytest_chalk.authoring.step import Step
     from pytest_chalk.authoring.task import Task
+    from pytest_chalk.authoring.tool import ToolAnswer, ToolRefusalError
     from pytest_chalk.errors import (
         ChalkError,
         MachineError,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from pytest_chalk.schemas.run_config import EvaluationRunConfig, RunConfig
     from pytest_chalk.schemas.scoring import Scoring
     from pytest_chalk.schemas.transcript import Transcript
+    from pytest_chalk.tools.tool_base import ToolBase, ToolConfigWriter
 
 __version__ = "0.1.0.dev0"
 
@@ -51,6 +53,10 @@ _HOMES = {
     "StudentMisbehaviorError": "errors",
     "Task": "authoring.task",
     "TaskDefinitionError": "errors",
+    "ToolAnswer": "authoring.tool",
+    "ToolBase": "tools.tool_base",
+    "ToolConfigWriter": "tools.tool_base",
+    "ToolRefusalError": "authoring.tool",
     "Transcript": "schemas.transcript",
     "UnreapableCohortError": "errors",
     "collect_submission": "sandbox",
@@ -76,6 +82,10 @@ __all__ = [
     "StudentMisbehaviorError",
     "Task",
     "TaskDefinitionError",
+    "ToolAnswer",
+    "ToolBase",
+    "ToolConfigWriter",
+    "ToolRefusalError",
     "Transcript",
     "UnreapableCohortError",
     "__version__",

@@ -126,11 +126,12 @@ def _unknown_tools(tasks: Iterable[TaskDescription]) -> list[TaskDefinitionError
     """Return what pytest would refuse at collection too."""
     from pytest_chalk import errors as kinds
     from pytest_chalk.tools.registry import check_tool_names
+    from pytest_chalk.tools.tool_file import tool_directories
 
     errors = []
     for task in tasks:
         try:
-            check_tool_names(f"task {task.id!r}", task.tools)
+            check_tool_names(f"task {task.id!r}", task.tools, tool_directories(task.module))
         except kinds.TaskDefinitionError as error:
             errors.append(error)
     return errors

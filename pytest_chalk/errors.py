@@ -5,13 +5,15 @@ ChalkError
 │  ├─ RunOptionError              … what was typed on the command line or in a config file
 │  ├─ TaskImportError             … a task package that cannot be imported as what it is
 │  ├─ ScoringError                … a judge that returned no usable score
-│  └─ ScriptedModelError          … a scripted student that has no turn left
+│  ├─ ScriptedModelError          … a scripted student that has no turn left
+│  └─ CassetteMissError           … a recording that does not have what a run asks for
 ├─ StudentMisbehaviorError        the student: the step scores 0 and the run goes on to clean-up
 │  ├─ UnreapableCohortError       … its processes could not be confirmed gone
 │  └─ ReclaimError                … its files could not be removed
 └─ MachineError                   the machine: sandbox, disk, network; never a score
    ├─ BoxError                    … the student's box cannot be started or has died
-   └─ SlotError                   … no student UID and directory can be had
+   ├─ SlotError                   … no student UID and directory can be had
+   └─ ProviderError               … a model's provider failed, refused, or said nothing usable
 
 A message says where, what was found, what was wanted and what to do. What user code raises is not
 in this tree: it is caught in one place and kept in the record with its stage.
@@ -71,6 +73,15 @@ class ScriptedModelError(TaskDefinitionError):
     """A scripted student was asked for more turns than it was given."""
 
 
+class CassetteMissError(TaskDefinitionError):
+    """A recorded conversation does not have what the run asks for."""
+
+    def __init__(self, path: object, problem: str) -> None:
+        """Compose the message; a difference of two requests goes into `problem`."""
+        fix = "Record it anew with --chalk-cassette=record if the change is meant"
+        super().__init__(f"cassette {str(path)!r}", problem, fix=fix)
+
+
 class StudentMisbehaviorError(ChalkError):
     """The student did something dubious: the step scores 0, with this message in its metadata.
 
@@ -98,9 +109,32 @@ class SlotError(MachineError):
     """No slot (student UID, reaper UID, directory) could be had on this machine."""
 
 
+class ProviderError(MachineError):
+    """A model's provider stayed away, refused, or said nothing usable.
+
+    Attributes:
+        kind: Of the last failure: `connect`, `timeout`, `reset`, `truncated`, `useless`,
+            `rate_limit`, `quota`, `server`, `auth`, `not_found`, `refused` or `too_large`.
+        attempts: How often it was asked.
+    """
+
+    def __init__(
+        self, where: str, problem: str, *, fix: str, kind: str = "server", attempts: int = 1
+    ) -> None:
+        """Compose the message; `fix` says what to do, as a sentence without its full stop."""
+        self.where, self.problem, self.fix = where, problem, fix
+        self.kind, self.attempts = kind, attempts
+        asked = f", asked {attempts} times" if attempts > 1 else ""
+        super().__init__(f"{where}: {problem}{asked}. {fix}.")
+
+    @override
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_rebuild, (type(self), self.args, dict(self.__dict__)))
+
+
 def _rebuild(
-    kind: type[TaskDefinitionError], args: Iterable[object], state: dict[str, object]
-) -> TaskDefinitionError:
+    kind: type[ChalkError], args: Iterable[object], state: dict[str, object]
+) -> ChalkError:
     """Unpickle without composing the message twice (errors cross process borders)."""
     error = kind.__new__(kind, *args)
     error.args = tuple(args)

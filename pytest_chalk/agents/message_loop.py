@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pytest_chalk.authoring.ports import ModelReply, ModelRequest
+from pytest_chalk.reports.clean import clean_object
 from pytest_chalk.schemas.chat import Message
 from pytest_chalk.schemas.record import LimitHit
 from pytest_chalk.schemas.transcript import (
+    AnswersSubmittedEvent,
     TokenUsageEvent,
     ToolCallCompletedEvent,
     ToolCallStartedEvent,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pytest_chalk.authoring.ports import Model, StepWork
     from pytest_chalk.authoring.step import Step
+    from pytest_chalk.authoring.tool import ToolAnswer
     from pytest_chalk.schemas.chat import ToolCall
     from pytest_chalk.schemas.run_config import RunConfig
     from pytest_chalk.tools.registry import Toolbox
@@ -84,11 +89,13 @@ class MessageLoop:
                 tool_call_id=tool_call.id,
                 text=answer.text,
                 is_error=answer.is_error,
-                details=dict(answer.details),
+                details=clean_object(answer.details),
             )
         )
+        if answer.answers:
+            conversation.emit(AnswersSubmittedEvent(answers=dict(answer.answers)))
         counters = [] if context_tokens is None else self._counters(work, context_tokens)
-        content = "\n\n".join(text for text in (answer.text, *counters) if text)
+        content = _content_of(answer, counters)
         conversation.add(Message(role="tool", content=content, tool_call_id=tool_call.id))
 
     def _counters(self, work: StepWork, context_tokens: int) -> list[str]:
@@ -100,3 +107,13 @@ class MessageLoop:
         if window is not None and self._config.inject_context_remaining_counter:
             notes.append(f"Context remaining: {max(0, window - context_tokens)}")
         return notes
+
+
+def _content_of(answer: ToolAnswer, counters: Sequence[str]) -> str | list[dict[str, Any]]:
+    """Return what the student gets: text, or parts where the answer has some, such as an image."""
+    if not answer.parts:
+        return "\n\n".join(text for text in (answer.text, *counters) if text)
+    before, after = (
+        [{"type": "text", "text": t} for t in texts if t] for texts in ([answer.text], counters)
+    )
+    return [*before, *map(dict, answer.parts), *after]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from pytest_chalk.authoring.conversation import Conversation
     from pytest_chalk.authoring.step import Step
@@ -25,22 +25,42 @@ class ToolSchema:
 
 
 @dataclass(frozen=True)
+class Retry:
+    """A model's provider failed and will be asked again: after which attempt (from 1), and why."""
+
+    attempt: int
+    wait_s: float
+    reason: str
+
+
+@dataclass(frozen=True)
 class ModelRequest:
-    """One turn asked of a model: the whole conversation, the tools, and the seconds left."""
+    """One turn asked of a model: the whole conversation, the tools, and the seconds left.
+
+    `on_retry` is told of each retry before the wait, so that it can be written down.
+    """
 
     messages: Sequence[Message]
     tools: Sequence[ToolSchema]
     time_limit_s: float | None = None
+    on_retry: Callable[[Retry], None] | None = None
 
 
 @dataclass(frozen=True)
 class ModelReply:
-    """One turn of a model. Token counts are the provider's own; 0 where it gives none."""
+    """One turn of a model. Token counts are the provider's own; 0 where it gives none.
+
+    `finish_reason` is `stop`, `tool_calls`, `length`, `content_filter`, or `time_limit`: the
+    request's time was over and the message is what had arrived, without tool calls.
+    `input_tokens` is all of the prompt, what came from or went to the provider's cache included.
+    """
 
     message: Message
     finish_reason: str | None = None
     input_tokens: int = 0
     output_tokens: int = 0
+    cache_read_tokens: int | None = None
+    cache_write_tokens: int | None = None
 
 
 @runtime_checkable

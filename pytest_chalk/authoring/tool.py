@@ -6,16 +6,27 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 
 @dataclass(frozen=True)
 class ToolAnswer:
-    """What the student is told (`text`), and what a reader of the transcript may look at."""
+    """What came of a call.
+
+    Attributes:
+        text: What the student is told.
+        is_error: Whether the call did not do what was asked.
+        details: For readers of the transcript; the student does not see them.
+        parts: What the student is shown after the text, as parts of a chat message, for example
+            `{"type": "image_url", "image_url": {"url": "data:image/png;base64,..."}}`.
+        answers: What the student handed in with this call, by name.
+    """
 
     text: str
     is_error: bool = False
     details: Mapping[str, Any] = field(default_factory=dict)
+    parts: Sequence[Mapping[str, Any]] = ()
+    answers: Mapping[str, str] = field(default_factory=dict)
 
 
 class ToolRefusalError(Exception):

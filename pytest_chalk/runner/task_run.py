@@ -14,7 +14,13 @@ from pytest_chalk.errors import MachineError, RunOptionError, TaskDefinitionErro
 from pytest_chalk.reports.clean import clean_object, clean_text
 from pytest_chalk.runner.step_run import StepRun, StepScene
 from pytest_chalk.runner.students import make_agent, student_name
-from pytest_chalk.runner.user_code import Misbehaved, Returned, call_user_code, failure_of
+from pytest_chalk.runner.user_code import (
+    Misbehaved,
+    Returned,
+    call_tool_code,
+    call_user_code,
+    failure_of,
+)
 from pytest_chalk.runner.verdict import (
     goes_on,
     run_outcome,
@@ -34,6 +40,8 @@ from pytest_chalk.schemas.transcript import (
 )
 from pytest_chalk.store.transcript_file import TranscriptFile
 from pytest_chalk.tools.registry import Toolbox
+from pytest_chalk.tools.tool_base import ToolConfigWriter
+from pytest_chalk.tools.tool_file import tool_directories
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -158,7 +166,7 @@ class TaskRun:
         scored = decided in {"passed", "failed", "misbehaved"}
         config = self.spec.config
         return RunRecord(
-            **self.spec.model_dump(include=_PLACE_OF_A_RUN),
+            **_place_of(self.spec),
             run_id=config.run_id,
             task_id=config.task_id,
             model=config.model,
@@ -188,6 +196,7 @@ class TaskRun:
     ) -> Iterator[tuple[str, Callable[[], object]]]:
         """Yield the stages before the first step, in order."""
         yield "required_hardware", lambda: self._resolve_hardware(task)
+        ToolConfigWriter().clear()
         yield "configure_tools", task.configure_tools
         yield "tools", lambda: self._open_toolbox(task)
         yield "student", lambda: self._bring_student(student)
@@ -205,7 +214,14 @@ class TaskRun:
             raise MachineError(message)
 
     def _open_toolbox(self, task: Task) -> None:
-        self._toolbox = Toolbox.open(f"task {task.id!r}", task.tools, self._place.box)
+        names = task.tools
+        self._toolbox = Toolbox.open(
+            f"task {task.id!r}",
+            names,
+            self._place.box,
+            search_dirs=tool_directories(type(task).__module__) if names else (),
+            call_user=call_tool_code,
+        )
 
     def _bring_student(self, student: Student) -> None:
         if self._toolbox is None:  # pragma: no cover - the stage before made it
@@ -250,7 +266,10 @@ class TaskRun:
         self._transcript.add(ErrorEvent(**failure.model_dump()))
 
 
-_PLACE_OF_A_RUN = {"session_id", "nodeid", "module", "qualname", "epoch", "attempt"}
+def _place_of(spec: RunSpec) -> dict[str, Any]:
+    """Return what a record takes over from its spec as it is."""
+    names = ("session_id", "nodeid", "module", "qualname", "epoch", "attempt")
+    return {name: getattr(spec, name) for name in names}
 
 
 @contextmanager
@@ -297,7 +316,7 @@ def broken_run(spec: RunSpec, error: BaseException, steps: Sequence[StepRecord] 
     """Return the record of a run that could not be carried through at all."""
     failure = failure_of("run", error)
     return RunRecord(
-        **spec.model_dump(include=_PLACE_OF_A_RUN),
+        **_place_of(spec),
         run_id=spec.config.run_id,
         task_id=spec.config.task_id,
         model=spec.config.model,

@@ -73,6 +73,18 @@ def call_user_code(stage: str, code: Callable[[], T]) -> Returned[T] | Misbehave
         os._exit = real
 
 
+def call_tool_code(stage: str, code: Callable[[], object]) -> object:
+    """Call a tool's code, within a call of user code; a failure comes back as the value.
+
+    Raises:
+        StudentMisbehaviorError: The tool found the student out, which ends the step.
+    """
+    came = call_user_code(stage, code)
+    if isinstance(came, Misbehaved):
+        raise StudentMisbehaviorError(came.message)
+    return came.value if isinstance(came, Returned) else came
+
+
 def failure_of(stage: str, error: BaseException) -> Failure:
     """Return what was raised as a value, blame included."""
     return Failure(

@@ -11,9 +11,11 @@ from pytest_chalk.errors import TaskDefinitionError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+    from pathlib import Path
 
     from pytest_chalk.sandbox import Box
     from pytest_chalk.schemas.chat import ToolCall
+    from pytest_chalk.tools.custom import CallUser
 
 
 def _make_bash(box: Box) -> Tool:
@@ -22,27 +24,74 @@ def _make_bash(box: Box) -> Tool:
     return BashTool(box)
 
 
-_MAKERS: Mapping[str, Callable[[Box], Tool]] = {"bash": _make_bash}
+def _make_replace_in_file(box: Box) -> Tool:
+    from pytest_chalk.tools.file_tool import FileTool
+    from pytest_chalk.tools.replace_in_file import replace_in_file
+
+    return FileTool(replace_in_file, box)
+
+
+def _make_submit_answer(_box: Box) -> Tool:
+    from pytest_chalk.tools.submit_answer import SubmitAnswerTool
+
+    return SubmitAnswerTool()
+
+
+def _make_view_image_file(box: Box) -> Tool:
+    from pytest_chalk.tools.file_tool import FileTool
+    from pytest_chalk.tools.view_image_file import view_image_file
+
+    return FileTool(view_image_file, box)
+
+
+def _make_view_lines_in_file(box: Box) -> Tool:
+    from pytest_chalk.tools.file_tool import FileTool
+    from pytest_chalk.tools.view_lines_in_file import view_lines_in_file
+
+    return FileTool(view_lines_in_file, box)
+
+
+_MAKERS: Mapping[str, Callable[[Box], Tool]] = {
+    "bash": _make_bash,
+    "replace_in_file": _make_replace_in_file,
+    "submit_answer": _make_submit_answer,
+    "view_image_file": _make_view_image_file,
+    "view_lines_in_file": _make_view_lines_in_file,
+}
+"""The tools that come with the package. Each is imported where a task uses it."""
 
 
 def tool_names() -> tuple[str, ...]:
-    """Return the names of the tools there are."""
+    """Return the names of the tools that come with the package."""
     return tuple(sorted(_MAKERS))
 
 
-def check_tool_names(owner: str, names: Iterable[str]) -> None:
-    """Raise unless every name is a tool.
+def check_tool_names(owner: str, names: Iterable[str], search_dirs: Sequence[Path] = ()) -> None:
+    """Raise unless every name is a tool that can be used; imports those of the project.
 
     Raises:
-        TaskDefinitionError: Names the first unknown one and those there are.
+        TaskDefinitionError: Names the first that is none, or what is wrong with its file.
     """
+    from pytest_chalk.tools.tool_file import find_tool_file
+
     for name in names:
-        if name not in _MAKERS:
-            raise TaskDefinitionError(
-                owner,
-                f"tools lists {name!r}, which is no tool",
-                fix=f"Use one of: {', '.join(tool_names())}",
-            )
+        path = find_tool_file(name, search_dirs)
+        if path is not None:
+            from pytest_chalk.tools.tool_code import load_tool
+
+            load_tool(name, path)
+        elif name not in _MAKERS:
+            raise _unknown(owner, name, search_dirs)
+
+
+def _unknown(owner: str, name: str, search_dirs: Sequence[Path]) -> TaskDefinitionError:
+    looked = f" and has no file in {' or '.join(map(str, search_dirs))}" if search_dirs else ""
+    return TaskDefinitionError(
+        owner,
+        f"tools lists {name!r}, which is no tool{looked}",
+        fix=f"Use one of: {', '.join(tool_names())}; or write tools/{name}.py beside the task, "
+        "with a function of that name",
+    )
 
 
 class Toolbox:
@@ -52,14 +101,24 @@ class Toolbox:
         self._tools = {tool.name: tool for tool in tools}
 
     @classmethod
-    def open(cls, owner: str, names: Sequence[str], box: Box) -> Toolbox:
-        """Make the tools that a task lists.
+    def open(
+        cls,
+        owner: str,
+        names: Sequence[str],
+        box: Box,
+        *,
+        search_dirs: Sequence[Path] = (),
+        call_user: CallUser | None = None,
+    ) -> Toolbox:
+        """Make the tools that a task lists; one of the project goes before ours of that name.
+
+        `call_user` calls what authors wrote; without it, what their tools raise goes on.
 
         Raises:
-            TaskDefinitionError: One of the names is no tool.
+            TaskDefinitionError: One of the names is no tool, or the tool cannot be used.
         """
-        check_tool_names(owner, names)
-        return cls([_MAKERS[name](box) for name in dict.fromkeys(names)])
+        check_tool_names(owner, names, search_dirs)
+        return cls([_make(name, box, search_dirs, call_user) for name in dict.fromkeys(names)])
 
     @property
     def schemas(self) -> tuple[ToolSchema, ...]:
@@ -92,6 +151,18 @@ class Toolbox:
         """Close every tool."""
         for tool in self._tools.values():
             tool.close()
+
+
+def _make(name: str, box: Box, search_dirs: Sequence[Path], call_user: CallUser | None) -> Tool:
+    from pytest_chalk.tools.tool_file import find_tool_file
+
+    path = find_tool_file(name, search_dirs)
+    if path is None:
+        return _MAKERS[name](box)
+    from pytest_chalk.tools.custom import CustomTool, call_directly
+    from pytest_chalk.tools.tool_code import load_tool
+
+    return CustomTool(load_tool(name, path), call_user or call_directly)
 
 
 def parse_arguments(text: str) -> dict[str, Any] | str:

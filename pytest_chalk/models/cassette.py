@@ -1,0 +1,201 @@
+"""Cassettes: a model's replies on file, so that a run replays offline and free of charge.
+
+One readable JSON file per task and epoch. An entry is one model turn: what was added to the
+conversation since the turn before, and the reply. What differs from machine to machine (paths,
+seconds left) is normalised, so that a recording made elsewhere fits; secrets never get in.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from pytest_chalk.authoring.ports import ModelReply
+from pytest_chalk.errors import CassetteMissError
+from pytest_chalk.schemas.chat import Message
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from pytest_chalk.authoring.ports import Model, ModelRequest
+
+CassetteMode = Literal["replay", "record", "auto"]
+VERSION = 1
+_VARYING = ((re.compile(r"Time remaining: \d+ seconds"), "Time remaining: {SECONDS} seconds"),)
+_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
+SECRET_MIN_CHARS = 8
+"""Of a variable's value to be taken for a secret: shorter ones are words that texts are full of."""
+
+
+def secrets_of(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return what to write in place of each secret in the environment, longest first."""
+    found = {
+        value: f"[{name} redacted]"
+        for name, value in environ.items()
+        if _SECRET_NAME.search(name) and len(value) >= SECRET_MIN_CHARS
+    }
+    return dict(sorted(found.items(), key=lambda item: -len(item[0])))
+
+
+@dataclass
+class Cassette:
+    """One file. `record` writes it anew, `replay` only reads it, `auto` does what is possible.
+
+    Attributes:
+        path: The file.
+        paths: Directories that differ from run to run, each with the name to write instead.
+        secrets: Texts that must never be written, each with what to write instead.
+    """
+
+    path: Path
+    mode: CassetteMode
+    paths: Mapping[str, str] = field(default_factory=dict)
+    secrets: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        exists = self.path.is_file()
+        if self.mode == "replay" and not exists:
+            raise CassetteMissError(self.path, "there is no such recording")
+        self.replays = self.mode == "replay" or (self.mode == "auto" and exists)
+        self._entries: list[dict[str, Any]] = self._read() if self.replays else []
+
+    def wrap(self, model: Model, border: str = "student") -> Model:
+        """Return a model that answers from this cassette, or asks `model` and records."""
+        return _CassetteModel(self, model, border)
+
+    def find(self, border: str, turn: int) -> dict[str, Any] | None:
+        """Return the entry of a turn, counted from 0 within its border."""
+        entries = [entry for entry in self._entries if entry["border"] == border]
+        return entries[turn] if turn < len(entries) else None
+
+    def conversation(self, border: str, turn: int) -> list[Any]:
+        """Return all messages that the recorded request of that turn held."""
+        entries = [entry for entry in self._entries if entry["border"] == border]
+        return [message for entry in entries[: turn + 1] for message in entry["added"]]
+
+    def add(self, entry: dict[str, Any]) -> None:
+        """Record a turn; the file is whole after each."""
+        self._entries.append(self.normalised(entry))
+        text = json.dumps({"version": VERSION, "turns": self._entries}, indent=1)
+        fresh = self.path.with_name(f".{self.path.name}.{os.getpid()}")
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        fresh.write_text(text + "\n", encoding="utf-8")
+        fresh.replace(self.path)
+
+    def normalised(self, value: Any) -> Any:  # noqa: ANN401 - any JSON
+        """Return a value without secrets and without what varies."""
+        return _mapped(value, self._normalised_text)
+
+    def restored(self, value: Any) -> Any:  # noqa: ANN401 - any JSON
+        """Return a recorded value with this run's paths in it."""
+        return _mapped(value, self._restored_text)
+
+    def _normalised_text(self, text: str) -> str:
+        for secret, instead in self.secrets.items():
+            text = text.replace(secret, instead)
+        for path, name in self.paths.items():
+            text = text.replace(path, name)
+        for pattern, instead in _VARYING:
+            text = pattern.sub(instead, text)
+        return text
+
+    def _restored_text(self, text: str) -> str:
+        for path, name in self.paths.items():
+            text = text.replace(name, path)
+        return text
+
+    def _read(self) -> list[dict[str, Any]]:
+        try:
+            found = json.loads(self.path.read_text(encoding="utf-8"))
+            turns: list[dict[str, Any]] = found["turns"]
+        except (ValueError, KeyError, TypeError) as error:
+            problem = f"the recording cannot be read: {error}"
+            raise CassetteMissError(self.path, problem) from None
+        if found.get("version") != VERSION:
+            problem = f"the recording has version {found.get('version')!r}, not {VERSION}"
+            raise CassetteMissError(self.path, problem)
+        return turns
+
+
+class _CassetteModel:
+    """Stands where a model stands."""
+
+    def __init__(self, cassette: Cassette, model: Model, border: str) -> None:
+        self.name = model.name
+        # Not more than the recorded model: on replay its commands run again.
+        self.trusted = bool(getattr(model, "trusted", False))
+        self._cassette, self._model, self._border = cassette, model, border
+        self._turn = 0
+        self._told = 0
+
+    def reply(self, request: ModelRequest) -> ModelReply:
+        """Return the recorded reply, or ask the model and record its reply.
+
+        Raises:
+            CassetteMissError: The request is not the recorded one; the message shows the
+                difference.
+        """
+        cassette, turn = self._cassette, self._turn
+        self._turn += 1
+        added = _as_json(request.messages[self._told :])
+        self._told = len(request.messages)
+        if cassette.replays:
+            return self._replay(turn, request)
+        reply = self._model.reply(request)
+        cassette.add(
+            {
+                "border": self._border,
+                "turn": turn,
+                "tools": [tool.name for tool in request.tools],
+                "added": added,
+                "reply": {
+                    "message": reply.message.model_dump(mode="json", exclude_defaults=True),
+                    "finish_reason": reply.finish_reason,
+                    "input_tokens": reply.input_tokens,
+                    "output_tokens": reply.output_tokens,
+                },
+            }
+        )
+        return reply
+
+    def _replay(self, turn: int, request: ModelRequest) -> ModelReply:
+        cassette = self._cassette
+        entry = cassette.find(self._border, turn)
+        if entry is None:
+            raise CassetteMissError(cassette.path, f"it has no turn {turn + 1}")
+        wanted = cassette.normalised(_as_json(request.messages))
+        recorded = cassette.conversation(self._border, turn)
+        if wanted != recorded:
+            raise CassetteMissError(cassette.path, f"turn {turn + 1}:\n{_diff(recorded, wanted)}")
+        reply = cassette.restored(entry["reply"])
+        return ModelReply(
+            Message.model_validate(reply["message"]),
+            reply["finish_reason"],
+            reply["input_tokens"],
+            reply["output_tokens"],
+        )
+
+
+def _as_json(messages: Sequence[Message]) -> list[Any]:
+    return [message.model_dump(mode="json", exclude_defaults=True) for message in messages]
+
+
+def _mapped(value: Any, change: Callable[[str], str]) -> Any:  # noqa: ANN401 - any JSON
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, dict):
+        return {key: _mapped(member, change) for key, member in value.items()}
+    if isinstance(value, list):
+        return [_mapped(member, change) for member in value]
+    return value
+
+
+def _diff(recorded: list[Any], wanted: list[Any]) -> str:
+    """Return a unified diff of two requests, message by message."""
+    before, now = (json.dumps(side, indent=1).splitlines() for side in (recorded, wanted))
+    return "\n".join(difflib.unified_diff(before, now, "recorded", "asked now", lineterm="", n=2))

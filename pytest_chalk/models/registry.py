@@ -1,0 +1,46 @@
+"""Models by name: `openai/<id>` and `anthropic/<id>`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from pytest_chalk.models.anthropic_messages import AnthropicMessagesModel
+from pytest_chalk.models.openai_chat import OpenAIChatModel
+from pytest_chalk.models.provider import VENDORS, is_loopback
+from pytest_chalk.models.settings import ModelSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+ProviderModel: TypeAlias = OpenAIChatModel | AnthropicMessagesModel
+
+_KINDS: Mapping[str, type[ProviderModel]] = {
+    "openai": OpenAIChatModel,
+    "anthropic": AnthropicMessagesModel,
+}
+
+
+def accepted_names() -> tuple[str, ...]:
+    """Return the forms of names there are models for, to be shown."""
+    return tuple(f"{prefix}/<model id>" for prefix in _KINDS)
+
+
+def make_model(name: str, settings: ModelSettings | None = None) -> ProviderModel | None:
+    """Return the model of that name, or None if the name is not one of `accepted_names`.
+
+    Nothing is sent. `check_access` of the model tells whether its key is there, which a replay from
+    a cassette does not need.
+
+    Raises:
+        RunOptionError: The base URL or a setting cannot be used for it.
+    """
+    prefix, slash, model_id = name.partition("/")
+    kind = _KINDS.get(prefix)
+    return kind(model_id, settings) if kind is not None and slash and model_id else None
+
+
+def is_paid(name: str, settings: ModelSettings | None = None) -> bool:
+    """Tell whether asking it costs money: it is a provider's, and not a server on this machine."""
+    prefix, slash, _ = name.partition("/")
+    found = [vendor for vendor in VENDORS if slash and vendor.prefix == prefix]
+    return any(not is_loopback(vendor.base_url(settings or ModelSettings())) for vendor in found)

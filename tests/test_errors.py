@@ -23,6 +23,7 @@ BY_BLAME = {
         "TaskImportError",
         "ScoringError",
         "ScriptedModelError",
+        "CassetteMissError",
     ],
     StudentMisbehaviorError: ["UnreapableCohortError", "ReclaimError"],
     MachineError: ["BoxError", "SlotError", "ProviderError"],

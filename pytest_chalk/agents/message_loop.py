@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from pytest_chalk.authoring.ports import ModelReply, ModelRequest
@@ -10,6 +11,7 @@ from pytest_chalk.schemas.chat import Message
 from pytest_chalk.schemas.record import LimitHit
 from pytest_chalk.schemas.transcript import (
     AnswersSubmittedEvent,
+    RetryEvent,
     TokenUsageEvent,
     ToolCallCompletedEvent,
     ToolCallStartedEvent,
@@ -24,6 +26,15 @@ if TYPE_CHECKING:
     from pytest_chalk.schemas.chat import ToolCall
     from pytest_chalk.schemas.run_config import RunConfig
     from pytest_chalk.tools.registry import Toolbox
+
+MAX_NUDGES = 3
+"""Empty turns in a row that are answered with a nudge. A model that ran out of tokens while it
+thought resumes at the first or not at all."""
+
+NUDGE = (
+    "Your last turn had neither a message nor a tool call. Go on from where you were, without a "
+    "summary, in smaller steps; answer without a tool call when you are done."
+)
 
 
 class MessageLoop:
@@ -42,16 +53,21 @@ class MessageLoop:
 
     def work(self, work: StepWork) -> LimitHit | None:
         """Take turns until the student stops calling tools; return the limit hit, if any."""
-        context_tokens = 0
+        context_tokens = nudges = 0
         while True:
             hit = self._find_hit(work, context_tokens)
             if hit is not None:
                 return hit
             reply = self._take_turn(work)
             context_tokens = reply.input_tokens
+            if _is_empty(reply) and nudges < MAX_NUDGES:
+                nudges += 1
+                work.conversation.add(Message(role="user", content=NUDGE))
+                continue
+            nudges = 0
             calls = reply.message.tool_calls or ()
-            if not calls or reply.finish_reason == "content_filter":
-                return None
+            if not calls or reply.finish_reason in {"content_filter", "time_limit"}:
+                return work.clock.find_hit()
             for tool_call in calls[:-1]:
                 self._answer(work, tool_call)
             self._answer(work, calls[-1], context_tokens=context_tokens)
@@ -67,13 +83,22 @@ class MessageLoop:
 
     def _take_turn(self, work: StepWork) -> ModelReply:
         conversation = work.conversation
-        reply = self._model.reply(
-            ModelRequest(conversation.messages, self._toolbox.schemas, work.clock.seconds_left())
+        request = ModelRequest(
+            messages=conversation.messages,
+            tools=self._toolbox.schemas,
+            time_limit_s=work.clock.seconds_left(),
+            on_retry=lambda retry: conversation.emit(RetryEvent(**asdict(retry))),
         )
+        reply = self._model.reply(request)
         conversation.add(reply.message, finish_reason=reply.finish_reason)
         if reply.input_tokens or reply.output_tokens:
             conversation.emit(
-                TokenUsageEvent(input_tokens=reply.input_tokens, output_tokens=reply.output_tokens)
+                TokenUsageEvent(
+                    input_tokens=reply.input_tokens,
+                    output_tokens=reply.output_tokens,
+                    cache_read_tokens=reply.cache_read_tokens,
+                    cache_write_tokens=reply.cache_write_tokens,
+                )
             )
         return reply
 
@@ -117,3 +142,14 @@ def _content_of(answer: ToolAnswer, counters: Sequence[str]) -> str | list[dict[
         [{"type": "text", "text": t} for t in texts if t] for texts in ([answer.text], counters)
     )
     return [*before, *map(dict, answer.parts), *after]
+
+
+def _is_empty(reply: ModelReply) -> bool:
+    """Tell whether a turn says and does nothing because the model was cut off while it thought.
+
+    A turn that is simply empty is the student's way of saying nothing more.
+    """
+    message = reply.message
+    if message.tool_calls or message.text.strip() or reply.finish_reason == "time_limit":
+        return False
+    return reply.finish_reason == "length" or bool((message.reasoning_content or "").strip())

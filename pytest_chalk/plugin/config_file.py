@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from pytest_chalk.errors import RunOptionError
-from pytest_chalk.plugin.parsers import boolean, one_of, positive_count, positive_seconds
+from pytest_chalk.plugin.parsers import (
+    boolean,
+    one_of,
+    positive_count,
+    positive_seconds,
+    temperature,
+    word,
+)
 from pytest_chalk.schemas.run_config import RunConfig
 
 if TYPE_CHECKING:
@@ -38,6 +45,8 @@ _FIELDS = {
     "step_time_limit_seconds": "step-time-limit",
     "on_limit": "on-limit",
     "use_hints": "no-hints",
+    "temperature": "temperature",
+    "reasoning_effort": "reasoning-effort",
     "extra_config": "extra",
 }
 """Fields of the run config that have an option of their own."""
@@ -77,6 +86,8 @@ def _options(reader: OptionReader, extra_in_file: dict[str, Any] | None) -> dict
         "step_time_limit_seconds": reader.read("step-time-limit", positive_seconds, None),
         "on_limit": reader.read("on-limit", one_of("score", "error"), None),
         "use_hints": False if reader.read("no-hints", boolean, default=False) else None,
+        "temperature": reader.read("temperature", temperature, None),
+        "reasoning_effort": reader.read("reasoning-effort", word, None),
         "extra_config": _extra(extra_in_file, extra) if extra else None,
     }
     return {field: value for field, value in values.items() if value is not None}

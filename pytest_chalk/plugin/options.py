@@ -43,6 +43,10 @@ class OptionSpec(NamedTuple):
         return self.ini.upper()
 
 
+ON_COMMAND_LINE = 2
+"""The highest rank of a source."""
+
+
 class Given(NamedTuple):
     """A setting as it was given: raw texts, and where."""
 
@@ -61,6 +65,11 @@ class Given(NamedTuple):
 SPECS = (
     OptionSpec("model", "student(s) to run; repeat for several (default: oracle)", "NAME", "list"),
     OptionSpec("epochs", "runs of each task per model (default: 1)", "N"),
+    OptionSpec("base-url", "where openai/... or anthropic/... models are asked", "URL"),
+    OptionSpec("temperature", "sampling temperature of the student's model", "T"),
+    OptionSpec("max-tokens", "tokens of one reply of the student's model", "N"),
+    OptionSpec("seed", "sampling seed of the student's model", "N"),
+    OptionSpec("reasoning-effort", "min, max, or a level as the provider calls it", "LEVEL"),
     OptionSpec("config", "JSON run config; other flags override its fields", "FILE"),
     OptionSpec("extra", "extra_config entry; V is read as JSON, else as text", "K=V", "list"),
     OptionSpec("no-hints", "run with use_hints=False", kind="flag"),
@@ -76,6 +85,9 @@ SPECS = (
         "min-scored", "share of planned runs that must be scored, 0..1 (default: 1)", "SHARE"
     ),
     OptionSpec("session-dir", "where results are kept (default: .chalk)", "DIR"),
+    OptionSpec(
+        "allow-paid", "let models that cost money be named outside the command line", ini_only=True
+    ),
     OptionSpec("tasks", "directory of the task packages (default: tasks)", ini_only=True),
     OptionSpec("include", "ids of the only tasks to collect", kind="list", ini_only=True),
     OptionSpec("exclude", "ids of tasks to leave out", kind="list", ini_only=True),

@@ -35,6 +35,32 @@ def finite(text: str) -> float:
     return number
 
 
+def temperature(text: str) -> float:
+    """Parse a finite number of at least 0."""
+    number = _number(text)
+    if number is None or number < 0:
+        message = "a number of at least 0, for example 0.7"
+        raise ValueError(message)
+    return number
+
+
+def whole_number(text: str) -> int:
+    """Parse an int."""
+    try:
+        return int(text)
+    except ValueError:
+        message = "a whole number"
+        raise ValueError(message) from None
+
+
+def word(text: str) -> str:
+    """Parse a text that is not empty."""
+    if not text.strip():
+        message = "a word"
+        raise ValueError(message)
+    return text.strip()
+
+
 def share(text: str) -> float:
     """Parse a number from 0 to 1."""
     number = _number(text)

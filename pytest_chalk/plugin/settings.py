@@ -5,10 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pytest_chalk.models.settings import ModelSettings
 from pytest_chalk.plugin.config_file import read_run_config
 from pytest_chalk.plugin.option_reader import OptionReader
-from pytest_chalk.plugin.options import Given
-from pytest_chalk.plugin.parsers import boolean, finite, one_of, positive_count, share
+from pytest_chalk.plugin.options import ON_COMMAND_LINE, Given
+from pytest_chalk.plugin.parsers import (
+    boolean,
+    finite,
+    one_of,
+    positive_count,
+    share,
+    whole_number,
+    word,
+)
 from pytest_chalk.schemas.record import PassRule
 
 if TYPE_CHECKING:
@@ -40,6 +49,8 @@ class SessionSettings:
 
     models: tuple[str, ...]
     models_source: str
+    model_settings: ModelSettings
+    allow_paid: bool
     epochs: int
     run_config: RunConfig
     only_task_id: str
@@ -65,6 +76,9 @@ def read_settings(config: pytest.Config) -> SessionSettings:
     return SessionSettings(
         models=models.texts,
         models_source=models.source,
+        model_settings=_model_settings(reader, run_config),
+        allow_paid=models.rank == ON_COMMAND_LINE
+        or reader.read("allow-paid", boolean, default=False),
         epochs=reader.read("epochs", positive_count, 1),
         run_config=run_config,
         only_task_id=run_config.task_id,
@@ -89,11 +103,23 @@ def _read_gate(reader: OptionReader) -> Gate:
     )
 
 
+def _model_settings(reader: OptionReader, run_config: RunConfig) -> ModelSettings:
+    return ModelSettings(
+        base_url=reader.read("base-url", word, None),
+        temperature=run_config.temperature,
+        max_tokens=reader.read("max-tokens", positive_count, None),
+        seed=reader.read("seed", whole_number, None),
+        reasoning_effort=run_config.reasoning_effort,
+    )
+
+
 def _models(reader: OptionReader, run_config: RunConfig) -> Given:
     """Return the students' names, each once, and where they were given."""
     given = reader.given("model")
     if given is None and run_config.model:
-        given = Given((run_config.model,), "the run config's model")
+        file = reader.given("config")
+        rank = file.rank if file else 0
+        given = Given((run_config.model,), "the run config's model", rank)
     if given is None:
         return Given(("oracle",), "default")
-    return Given(tuple(dict.fromkeys(given.texts)), given.source)
+    return given._replace(texts=tuple(dict.fromkeys(given.texts)))

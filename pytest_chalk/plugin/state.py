@@ -47,14 +47,29 @@ class ChalkState:
         if name in BUILT_IN:
             return name
         made = self.config.hook.pytest_chalk_make_model(config=self.config, name=name)
-        if made is None:
+        return check_student(made) if made is not None else self._make_provider_model(name)
+
+    def _make_provider_model(self, name: str) -> Student:
+        from pytest_chalk.models.registry import accepted_names, is_paid, make_model
+
+        source, settings = self.settings.models_source, self.settings.model_settings
+        model = make_model(name, settings)
+        if model is None:
             raise RunOptionError(
-                self.settings.models_source,
+                source,
                 f"{name!r} is unknown",
-                fix=f"Use {' or '.join(BUILT_IN)}, or a name for which a conftest or plugin "
-                "implements the hook pytest_chalk_make_model",
+                fix=f"Use {' or '.join(BUILT_IN)}, {' or '.join(accepted_names())}, or a name for "
+                "which a conftest or plugin implements the hook pytest_chalk_make_model",
             )
-        return check_student(made)
+        if is_paid(name, settings) and not self.settings.allow_paid:
+            raise RunOptionError(
+                source,
+                f"{name!r} costs money and is not named on the command line",
+                fix="Give --chalk-model, or set chalk_allow_paid = true in the ini file",
+            )
+        if not only_looks(self.config):
+            model.check_access()
+        return model
 
 
 STATE = pytest.StashKey[ChalkState]()

@@ -103,6 +103,15 @@ class TokenUsageEvent(BaseEvent):
     cache_write_tokens: int | None = None
 
 
+class RetryEvent(BaseEvent):
+    """A model's provider failed after attempt `attempt` (from 1) and was asked again."""
+
+    type: Literal["retry"] = "retry"
+    attempt: int
+    wait_s: float
+    reason: str
+
+
 class LimitReachedEvent(BaseEvent):
     """A limit ended the student's work: which, its value, and how much had been used."""
 
@@ -154,6 +163,7 @@ Event: TypeAlias = Annotated[
     | ToolCallCompletedEvent
     | AnswersSubmittedEvent
     | TokenUsageEvent
+    | RetryEvent
     | LimitReachedEvent
     | ScoringEvent
     | StepCompletedEvent

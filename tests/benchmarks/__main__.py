@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
@@ -66,7 +65,7 @@ def task_packages(directory: Path, count: int) -> Path:
     return project
 
 
-def test_packages(directory: Path, count: int, module: str) -> Path:
+def test_packages(directory: Path, count: int, *, module: str) -> Path:
     """Make a project of the same packages for pytest alone: a test function beside each class.
 
     `module` is where both stand, for example `test_task.py`. The import name `chalk` is there too.
@@ -86,12 +85,6 @@ def test_packages(directory: Path, count: int, module: str) -> Path:
         source = TASK.format(name=name, steps=1) + f"\n\ndef test_{name}():\n    pass\n"
         (package / module).write_text(source)
     return project
-
-
-def forget_bytecode(project: Path) -> None:
-    """Make a project as it is in a fresh clone: nothing of it is compiled."""
-    for cache in list(project.rglob("__pycache__")):
-        shutil.rmtree(cache)
 
 
 def tasks_in_one_package(directory: Path, count: int, steps: int = 1) -> Path:
@@ -185,26 +178,27 @@ def bench_collection(scratch: Path, *, quick: bool) -> None:
     of modules and does not take a package for a test.
     """
     count = 100 if quick else 1000
-    ours = task_packages(scratch / "ours", count)
+    rounds = 2 if quick else 5
     command = pytest_command(*WITH_CHALK, "--collect-only", "tasks")
     plain = pytest_command(*WITHOUT_CHALK, "--collect-only", "tasks")
-    for module in ("test_task.py", "__init__.py"):
-        theirs = test_packages(scratch / module.strip("_.py"), count, module)
-        for fresh in (True, False):
-            ratios = in_turn(
-                lambda fresh=fresh: _collecting(command, ours, fresh=fresh),
-                lambda fresh=fresh, theirs=theirs: _collecting(plain, theirs, fresh=fresh),
-                2 if quick else 5,
+    for module, target in (("test_task.py", "<= 0.65 x"), ("__init__.py", "(no target)")):
+        place = scratch / module.strip("_.py")
+        place.mkdir()
+        pairs = [
+            (
+                _collecting(command, task_packages(place / f"ours{number}", count)),
+                _collecting(plain, test_packages(place / f"theirs{number}", count, module=module)),
             )
-            state = "fresh" if fresh else "compiled"
-            target = "<= 0.65 x" if module == "test_task.py" else "(no target)"
+            for number in range(rounds)
+        ]
+        for state, index in (("fresh", 0), ("compiled", 1)):
+            ratios = [ours[index] / theirs[index] for ours, theirs in pairs]
             show(f"collecting {count:,} tasks / as {module}, {state}", ratios, "x", target)
 
 
-def _collecting(command: Sequence[str], project: Path, *, fresh: bool) -> float:
-    if fresh:
-        forget_bytecode(project)
-    return cost_of(command, project).cpu_s
+def _collecting(command: Sequence[str], project: Path) -> tuple[float, float]:
+    """Return the CPU seconds in a project never imported, and in the same once more."""
+    return cost_of(command, project).cpu_s, cost_of(command, project).cpu_s
 
 
 def bench_growth(scratch: Path, *, quick: bool) -> None:

@@ -1,0 +1,170 @@
+"""Models of providers, from the option to the record, against a server on loopback."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from plugin.conftest import Project
+
+MOCK = Path(__file__).parents[1] / "models" / "mock_llm.py"
+CANARY = "sk-canary-987654321"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    command = [sys.executable, str(MOCK), "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        yield process.stdout.readline().split()[-1].rstrip("/")
+        process.terminate()
+
+
+@pytest.fixture
+def asking(project: Project, monkeypatch: pytest.MonkeyPatch, server: str) -> Project:
+    monkeypatch.setenv("OPENAI_API_KEY", CANARY)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", CANARY)
+    monkeypatch.setenv("OPENAI_BASE_URL", f"{server}/v1")
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", server)
+    project.task(
+        "one",
+        """
+        class Said(Judge):
+            def evaluate(self, transcript):
+                said = transcript.messages[-1].text
+                return Scoring(float("bananas" in said), {"said": said}, "bananas" in said)
+
+        One = task("one", step("work", Said()))
+        """,
+    )
+    return project
+
+
+def model(name: str, **options: object) -> str:
+    return f"--chalk-model={name}?" + "&".join(f"{k}={v}" for k, v in options.items())
+
+
+@pytest.mark.parametrize("workers", ["-n0", "-n2"])
+@pytest.mark.parametrize("name", ["openai/mock", "anthropic/mock"])
+def test_a_providers_model_works_on_a_task_with_tools(asking: Project, name: str, workers: str):
+    result = asking.run_apart(model(name, tools=2, cmd="id+-u", text="bananas"), workers)
+
+    assert result.ret == 0, result.stdout.str()
+    record = asking.run_record()
+    assert (record["outcome"], record["usage"]["turns"]) == ("passed", 3)
+    assert record["usage"]["input_tokens"] > 0
+    assert [e["type"] for e in asking.events()].count("tool_call_completed") == 2
+
+
+@pytest.mark.parametrize("name", ["openai/mock", "anthropic/mock"])
+def test_a_provider_that_fails_is_asked_again_and_each_retry_is_an_event(
+    asking: Project, name: str
+):
+    result = asking.run(model(name, faults="429,500,ok", retry_after=0.2, text="bananas"))
+
+    assert result.ret == 0, result.stdout.str()
+    retries = [event for event in asking.events() if event["type"] == "retry"]
+    assert [retry["attempt"] for retry in retries] == [1, 2]
+
+
+def test_a_step_ends_at_its_limit_though_the_provider_trickles(asking: Project):
+    option = model("openai/mock", faults="trickle", chunk=1, trickle_ms=300, text="bananas" * 50)
+
+    result = asking.run(option, "--chalk-step-time-limit=2")
+
+    record = asking.run_record()
+    assert record["steps"][0]["limit"]["limit"] == "step time", result.stdout.str()
+    assert record["duration_s"] < 4
+
+
+def test_a_provider_that_stays_broken_is_an_error_and_no_score(asking: Project):
+    asking.run(model("openai/mock", faults="badjson,badjson,badjson,badjson,badjson,badjson"))
+
+    record = asking.run_record()
+    assert (record["outcome"], record["score"]) == ("error", None)
+    assert record["steps"][0]["failure"]["blame"] == "machine"
+
+
+def test_a_key_is_in_nothing_that_is_written(asking: Project):
+    result = asking.run_apart(
+        model("openai/mock", tools=1, cmd="env;cat+/proc/*/environ", text="bananas"), "-v"
+    )
+
+    assert CANARY not in result.stdout.str() + result.stderr.str()
+    written = [p for p in asking.path.rglob("*") if p.is_file() and p.suffix != ".pyc"]
+    assert len(written) > 5
+    assert not [path for path in written if CANARY in path.read_text(errors="replace")]
+
+
+@pytest.mark.parametrize(
+    ("name", "variable"),
+    [("openai/gpt-x", "OPENAI_API_KEY"), ("anthropic/x", "ANTHROPIC_API_KEY")],
+)
+def test_a_missing_key_is_a_usage_error_that_names_the_variable(
+    project: Project, monkeypatch: pytest.MonkeyPatch, name: str, variable: str
+):
+    project.task("one", 'One = task("one", step("work", Score(1)))')
+    for known in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_BASE_URL"):
+        monkeypatch.delenv(known, raising=False)
+
+    result = project.run(f"--chalk-model={name}")
+
+    assert result.ret == 4
+    assert variable in result.stderr.str()
+
+
+def test_a_model_that_costs_money_must_be_named_on_the_command_line(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+):
+    project.task("one", 'One = task("one", step("work", Score(1)))')
+    monkeypatch.setenv("OPENAI_API_KEY", CANARY)
+    monkeypatch.setenv("CHALK_MODEL", "openai/gpt-x")
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+
+    refused = project.run()
+    project.ini("chalk_allow_paid = true")
+    allowed = project.run("--collect-only")
+
+    assert refused.ret == 4
+    refused.stderr.fnmatch_lines(["*CHALK_MODEL: 'openai/gpt-x' costs money*chalk_allow_paid*"])
+    assert allowed.ret == 0
+
+
+def test_what_is_asked_of_the_model_comes_from_the_options(asking: Project):
+    result = asking.run(
+        model("openai/mock", text="bananas"),
+        "--chalk-temperature=0.3",
+        "--chalk-seed=7",
+        "--chalk-max-tokens=99",
+        "--chalk-reasoning-effort=max",
+    )
+
+    assert result.ret == 0, result.stdout.str()
+    started = asking.events()[0]
+    assert started["model"].startswith("openai/mock")
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("--chalk-temperature=hot", "*number of at least 0*"),
+        ("--chalk-seed=x", "*whole number*"),
+        ("--chalk-max-tokens=0", "*at least 1*"),
+        ("--chalk-base-url=ftp://x", "*"),
+    ],
+)
+def test_settings_that_cannot_be_used_are_usage_errors(asking: Project, option: str, message: str):
+    result = asking.run(model("openai/mock"), option)
+
+    assert result.ret == 4
+    result.stderr.fnmatch_lines([message])
+
+
+def test_the_run_config_file_may_hold_the_models_settings(asking: Project):
+    asking.file("run.json", json.dumps({"temperature": 0.2, "reasoning_effort": "min"}))
+
+    assert asking.run(model("openai/mock", text="bananas"), "--chalk-config=run.json").ret == 0

@@ -7,6 +7,7 @@ with its next byte or its idle limit; none holds up the end of the process.
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import random
@@ -189,7 +190,7 @@ class Attempt:
             return
         try:
             event = json.loads(self._post.redact(payload))
-        except ValueError:
+        except (ValueError, RecursionError):
             raise _BadReplyError("useless", "a reply that is no JSON") from None
         fault = fault_of_event(event) if isinstance(event, dict) else None
         if fault is not None:
@@ -295,6 +296,7 @@ def _forget_after_fork() -> None:
 
 
 os.register_at_fork(after_in_child=_forget_after_fork)
+atexit.register(DOOR.close)
 
 
 def _kind_of_error(error: BaseException, *, begun: bool) -> FaultKind | None:

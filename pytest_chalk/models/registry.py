@@ -34,13 +34,13 @@ def make_model(name: str, settings: ModelSettings | None = None) -> ProviderMode
     Raises:
         RunOptionError: The base URL or a setting cannot be used for it.
     """
-    prefix, slash, model_id = name.partition("/")
+    prefix, _, model_id = name.partition("/")
     kind = _KINDS.get(prefix)
-    return kind(model_id, settings) if kind is not None and slash and model_id else None
+    return kind(model_id, settings) if kind is not None and model_id else None
 
 
 def is_paid(name: str, settings: ModelSettings | None = None) -> bool:
     """Tell whether asking it costs money: it is a provider's, and not a server on this machine."""
-    prefix, slash, _ = name.partition("/")
-    found = [vendor for vendor in VENDORS if slash and vendor.prefix == prefix]
+    prefix, _, model_id = name.partition("/")
+    found = [vendor for vendor in VENDORS if model_id and vendor.prefix == prefix]
     return any(not is_loopback(vendor.base_url(settings or ModelSettings())) for vendor in found)

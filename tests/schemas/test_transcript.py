@@ -71,6 +71,7 @@ PARTS = {
     "details": OBJECTS,
     "value": FLOATS,
     "used": FLOATS,
+    "wait_s": FLOATS,
     "answers": st.dictionaries(ANY_TEXT, ANY_TEXT, max_size=3),
     "scoring": SCORINGS,
 }

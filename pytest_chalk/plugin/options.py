@@ -70,6 +70,8 @@ SPECS = (
     OptionSpec("max-tokens", "tokens of one reply of the student's model", "N"),
     OptionSpec("seed", "sampling seed of the student's model", "N"),
     OptionSpec("reasoning-effort", "min, max, or a level as the provider calls it", "LEVEL"),
+    OptionSpec("cassette", "recordings of models: off, replay, record, auto", "MODE"),
+    OptionSpec("cassette-dir", "where recordings are (default: beside each task)", "DIR"),
     OptionSpec("config", "JSON run config; other flags override its fields", "FILE"),
     OptionSpec("extra", "extra_config entry; V is read as JSON, else as text", "K=V", "list"),
     OptionSpec("no-hints", "run with use_hints=False", kind="flag"),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
+from pytest_chalk.plugin.cassettes import wrap_by
 from pytest_chalk.plugin.items import TaskItem
 from pytest_chalk.plugin.seat import StudentSeat
 from pytest_chalk.plugin.state import STATE
@@ -91,6 +92,7 @@ def _plan(item: TaskItem, fixtures: Mapping[str, Any], *, local: bool) -> tuple[
         directory=state.directory.run_path(config.run_id),
         save_submission_kwargs=submissions.save_submission_kwargs,
         submissions_dir=submissions.directory,
+        wrap_model=wrap_by(state.settings, item, spec, fixtures["chalk_student"].box),
         resolve_hardware=lambda name: item.ihook.pytest_chalk_resolve_hardware(
             item=item, hardware=name
         ),

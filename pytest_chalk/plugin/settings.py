@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, cast
 
 from pytest_chalk.models.settings import ModelSettings
 from pytest_chalk.plugin.config_file import read_run_config
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     import pytest
 
+    from pytest_chalk.models.cassette import CassetteMode
     from pytest_chalk.schemas.run_config import RunConfig
 
 
@@ -51,6 +52,8 @@ class SessionSettings:
     models_source: str
     model_settings: ModelSettings
     allow_paid: bool
+    cassette: Literal["off"] | CassetteMode
+    cassette_dir: Path | None
     epochs: int
     run_config: RunConfig
     only_task_id: str
@@ -79,6 +82,11 @@ def read_settings(config: pytest.Config) -> SessionSettings:
         model_settings=_model_settings(reader, run_config),
         allow_paid=models.rank == ON_COMMAND_LINE
         or reader.read("allow-paid", boolean, default=False),
+        cassette=cast(
+            "CassetteMode",
+            reader.read("cassette", one_of("off", "replay", "record", "auto"), "off"),
+        ),
+        cassette_dir=reader.path("cassette-dir"),
         epochs=reader.read("epochs", positive_count, 1),
         run_config=run_config,
         only_task_id=run_config.task_id,

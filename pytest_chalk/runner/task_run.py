@@ -46,6 +46,7 @@ from pytest_chalk.tools.tool_file import tool_directories
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from pytest_chalk.authoring.ports import Model
     from pytest_chalk.authoring.step import Step
     from pytest_chalk.authoring.task import Task
     from pytest_chalk.runner.students import Student
@@ -56,6 +57,10 @@ def _no_hardware(_name: str) -> str | None:
     return None
 
 
+def _as_it_is(model: Model) -> Model:
+    return model
+
+
 @dataclass(frozen=True)
 class RunPlace:
     """Where a run happens, and where what is kept of it goes.
@@ -64,6 +69,10 @@ class RunPlace:
         box: Holds the student.
         transcript: The transcript's file; its directory exists.
         directory: For submissions and artifacts; made when there are some.
+        save_submission_kwargs: Limits of what is saved.
+        submissions_dir: Where saved submissions go, if not into `directory`.
+        resolve_hardware: Says how this machine offers a hardware, or None.
+        wrap_model: Puts something between the run and its model, such as a recording.
     """
 
     box: Box
@@ -72,6 +81,7 @@ class RunPlace:
     save_submission_kwargs: Mapping[str, Any] = field(default_factory=dict)
     submissions_dir: Path | None = None
     resolve_hardware: Callable[[str], str | None] = _no_hardware
+    wrap_model: Callable[[Model], Model] = _as_it_is
 
 
 class TaskRun:
@@ -226,6 +236,8 @@ class TaskRun:
     def _bring_student(self, student: Student) -> None:
         if self._toolbox is None:  # pragma: no cover - the stage before made it
             return
+        if not isinstance(student, str):
+            student = self._place.wrap_model(student)
         agent = make_agent(
             student, box=self._place.box, toolbox=self._toolbox, config=self.spec.config
         )

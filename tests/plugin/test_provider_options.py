@@ -168,3 +168,41 @@ def test_the_run_config_file_may_hold_the_models_settings(asking: Project):
     asking.file("run.json", json.dumps({"temperature": 0.2, "reasoning_effort": "min"}))
 
     assert asking.run(model("openai/mock", text="bananas"), "--chalk-config=run.json").ret == 0
+
+
+def test_a_recorded_run_replays_offline_without_a_key(
+    asking: Project, monkeypatch: pytest.MonkeyPatch
+):
+    option = model("openai/mock", tools=2, cmd="pwd", text="bananas")
+    recorded = asking.run(option, "--chalk-cassette=record")
+    first = [event["type"] for event in asking.events()]
+    monkeypatch.delenv("OPENAI_API_KEY")
+    monkeypatch.delenv("OPENAI_BASE_URL")
+
+    replayed = asking.run(option, "--chalk-cassette=replay")
+
+    assert recorded.ret == replayed.ret == 0, replayed.stdout.str()
+    assert [event["type"] for event in asking.events()] == first
+    (cassette,) = (asking.path / "tasks/one/cassettes").iterdir()
+    assert "{WORKDIR}" in cassette.read_text()
+
+
+def test_a_replay_of_changed_instructions_shows_the_difference_and_is_an_error(asking: Project):
+    option = model("openai/mock", text="bananas")
+    asking.run(option, "--chalk-cassette=auto", "--chalk-cassette-dir=kept")
+    assert len(list((asking.path / "kept").iterdir())) == 1
+
+    result = asking.run(
+        option, "--chalk-cassette=auto", "--chalk-cassette-dir=kept",
+        "--chalk-extra=extra_task_instructions=Hurry.",
+    )  # fmt: skip
+
+    assert asking.run_record()["outcome"] == "error"
+    result.stdout.fnmatch_lines(["*-*Do work.*", "*+*Do work.*Hurry.*"])
+
+
+def test_a_missing_recording_is_an_error_that_names_the_file(asking: Project):
+    result = asking.run(model("openai/mock"), "--chalk-cassette=replay")
+
+    assert asking.run_record()["outcome"] == "error"
+    result.stdout.fnmatch_lines(["*cassettes/one-openai-mock*no such recording*"])

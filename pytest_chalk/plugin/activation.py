@@ -55,6 +55,7 @@ def _register(config: pytest.Config, state: ChalkState) -> None:
     from pytest_chalk.plugin.junit_file import JunitFile
     from pytest_chalk.plugin.matrix import Matrix
     from pytest_chalk.plugin.report_data import ReportWriter
+    from pytest_chalk.plugin.step_summary import StepSummary
     from pytest_chalk.plugin.terminal import Terminal
     from pytest_chalk.sandbox.own_process import interrupt_on_sigterm
 
@@ -69,6 +70,7 @@ def _register(config: pytest.Config, state: ChalkState) -> None:
         register(Controller(config, account, is_task_nodeid), "chalk-controller")
         register(JunitFile(config, account), "chalk-junit")
         register(Terminal(config, account), "chalk-terminal")
+        register(StepSummary(config, account), "chalk-step-summary")
     interrupt_on_sigterm()
 
 

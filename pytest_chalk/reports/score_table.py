@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 MAX_NAME_CHARS = 120
 """Of a task id or a model's name in the table. An id may have 255; no terminal is so wide."""
 
+LEFT_COLUMNS = 3
+"""The first columns are words, the others numbers."""
+
 COLUMNS = ("task", "model", "score", "steps", "turns", "tokens", "time")
 
 
@@ -22,12 +25,23 @@ def render_score_table(runs: Sequence[RunRecord]) -> list[str]:
 
     A row without a score says what happened instead: `error`, `not run`, `skipped`.
     """
+    rows = _rows(runs)
+    widths = [max(len(row[column]) for row in rows) for column in range(len(COLUMNS))]
+    return [_aligned(row, widths) for row in rows]
+
+
+def render_markdown_table(runs: Sequence[RunRecord]) -> list[str]:
+    """Return the same table in Markdown, numbers to the right."""
+    head, *rows = [[cell.replace("|", "\\|") for cell in row] for row in _rows(runs)]
+    rule = ["---" if column < LEFT_COLUMNS else "---:" for column in range(len(COLUMNS))]
+    return [f"| {' | '.join(row)} |" for row in (head, rule, *rows)]
+
+
+def _rows(runs: Sequence[RunRecord]) -> list[tuple[str, ...]]:
     grouped: dict[tuple[str, str], list[RunRecord]] = {}
     for run in runs:
         grouped.setdefault((run.task_id, run.model), []).append(run)
-    rows = [COLUMNS, *(_row(task, model, group) for (task, model), group in grouped.items())]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(COLUMNS))]
-    return [_aligned(row, widths) for row in rows]
+    return [COLUMNS, *(_row(task, model, group) for (task, model), group in grouped.items())]
 
 
 def _row(task: str, model: str, runs: Sequence[RunRecord]) -> tuple[str, ...]:
@@ -80,6 +94,12 @@ def _seconds(seconds: float) -> str:
 
 
 def _aligned(row: Sequence[str], widths: Sequence[int]) -> str:
-    left = [cell.ljust(width) for cell, width in zip(row[:3], widths[:3], strict=True)]
-    right = [cell.rjust(width) for cell, width in zip(row[3:], widths[3:], strict=True)]
+    left = [
+        cell.ljust(width)
+        for cell, width in zip(row[:LEFT_COLUMNS], widths[:LEFT_COLUMNS], strict=True)
+    ]
+    right = [
+        cell.rjust(width)
+        for cell, width in zip(row[LEFT_COLUMNS:], widths[LEFT_COLUMNS:], strict=True)
+    ]
     return "  ".join([*left, *right]).rstrip()

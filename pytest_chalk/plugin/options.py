@@ -80,6 +80,11 @@ SPECS = (
     OptionSpec(
         "on-limit", "score: judge the step as it stands; error: no score (default: score)", "WHAT"
     ),
+    OptionSpec(
+        "allow-readable-tasks",
+        "run models although they can read the task packages",
+        kind="flag",
+    ),
     OptionSpec("pass-score", "score from which on a step passes (default: any above 0)", "MIN"),
     OptionSpec("gate", "each: every task must pass; mean: only the mean counts", "WHICH"),
     OptionSpec("fail-under", "fail if the mean score is lower; implies --chalk-gate=mean", "MIN"),

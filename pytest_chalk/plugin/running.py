@@ -92,6 +92,7 @@ def _plan(item: TaskItem, fixtures: Mapping[str, Any], *, local: bool) -> tuple[
         directory=state.directory.run_path(config.run_id),
         save_submission_kwargs=submissions.save_submission_kwargs,
         submissions_dir=submissions.directory,
+        allow_readable_tasks=state.settings.allow_readable_tasks,
         wrap_model=wrap_by(state.settings, item, spec, fixtures["chalk_student"].box),
         resolve_hardware=lambda name: item.ihook.pytest_chalk_resolve_hardware(
             item=item, hardware=name

@@ -52,6 +52,7 @@ class SessionSettings:
     models_source: str
     model_settings: ModelSettings
     allow_paid: bool
+    allow_readable_tasks: bool
     cassette: Literal["off"] | CassetteMode
     cassette_dir: Path | None
     epochs: int
@@ -82,6 +83,7 @@ def read_settings(config: pytest.Config) -> SessionSettings:
         model_settings=_model_settings(reader, run_config),
         allow_paid=models.rank == ON_COMMAND_LINE
         or reader.read("allow-paid", boolean, default=False),
+        allow_readable_tasks=reader.read("allow-readable-tasks", boolean, default=False),
         cassette=cast(
             "CassetteMode",
             reader.read("cassette", one_of("off", "replay", "record", "auto"), "off"),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_chalk.authoring.conversation import Conversation
 from pytest_chalk.errors import MachineError, RunOptionError, TaskDefinitionError
 from pytest_chalk.reports.clean import clean_object, clean_text
+from pytest_chalk.runner.readable import refuse_readable_task
 from pytest_chalk.runner.step_run import StepRun, StepScene
 from pytest_chalk.runner.students import make_agent, student_name
 from pytest_chalk.runner.user_code import (
@@ -73,6 +74,7 @@ class RunPlace:
         submissions_dir: Where saved submissions go, if not into `directory`.
         resolve_hardware: Says how this machine offers a hardware, or None.
         wrap_model: Puts something between the run and its model, such as a recording.
+        allow_readable_tasks: Whether a student that is not trusted may read the task's package.
     """
 
     box: Box
@@ -82,6 +84,7 @@ class RunPlace:
     submissions_dir: Path | None = None
     resolve_hardware: Callable[[str], str | None] = _no_hardware
     wrap_model: Callable[[Model], Model] = _as_it_is
+    allow_readable_tasks: bool = False
 
 
 class TaskRun:
@@ -209,7 +212,7 @@ class TaskRun:
         ToolConfigWriter().clear()
         yield "configure_tools", task.configure_tools
         yield "tools", lambda: self._open_toolbox(task)
-        yield "student", lambda: self._bring_student(student)
+        yield "student", lambda: self._bring_student(student, type(task))
         yield "pre_hook", lambda: self._run_pre_hook(task, hook_arguments)
         yield "steps", lambda: self._read_steps(task)
         yield "system_prompt", lambda: self._say_system_prompt(task)
@@ -233,7 +236,7 @@ class TaskRun:
             call_user=call_tool_code,
         )
 
-    def _bring_student(self, student: Student) -> None:
+    def _bring_student(self, student: Student, task_class: type[Task]) -> None:
         if self._toolbox is None:  # pragma: no cover - the stage before made it
             return
         if not isinstance(student, str):
@@ -241,6 +244,8 @@ class TaskRun:
         agent = make_agent(
             student, box=self._place.box, toolbox=self._toolbox, config=self.spec.config
         )
+        if not agent.trusted and not self._place.allow_readable_tasks:
+            refuse_readable_task(task_class, self._place.box)
         self._scene = StepScene(
             self.spec.config, agent, self._conversation, self._transcript, self.spec.pass_rule
         )

@@ -206,3 +206,26 @@ def test_a_missing_recording_is_an_error_that_names_the_file(asking: Project):
 
     assert asking.run_record()["outcome"] == "error"
     result.stdout.fnmatch_lines(["*cassettes/one-openai-mock*no such recording*"])
+
+
+def test_a_model_that_could_read_the_task_is_refused_and_told_how_to_close_it(
+    asking: Project, tmp_path_factory: pytest.TempPathFactory
+):
+    option = model("openai/mock", text="bananas")
+    opened = [asking.path, *asking.path.parents[:2]]
+    modes = {path: path.stat().st_mode for path in opened}
+    for path in opened:
+        path.chmod(0o755)
+    try:
+        refused = asking.run(option)
+        record = asking.run_record()
+        allowed = asking.run(option, "--chalk-allow-readable-tasks")
+        scripted = asking.run("--chalk-model=noop")
+    finally:
+        for path, mode in modes.items():
+            path.chmod(mode)
+
+    assert (record["outcome"], record["failure"]["stage"]) == ("error", "student")
+    refused.stdout.fnmatch_lines(["*the student can read*chmod 700*--chalk-allow-readable-tasks*"])
+    assert allowed.ret == 0, allowed.stdout.str()
+    assert "error" not in scripted.parseoutcomes()

@@ -19,7 +19,7 @@ def test_the_table_is_appended_where_the_variable_is_set(
     assert result.ret == 1
     lines = summary.read_text().splitlines()
     assert lines[:2] == ["before", "### Agent tasks: gate failed"]
-    assert "| a | oracle | 0.50 partial | 1/1 | 1 | - | 0.0s |" in lines
+    assert any(line.startswith("| a | oracle | 0.50 partial | 1/1 | 1 | - | 0.") for line in lines)
     assert "mean 0.250 over 2 scored of 2" in lines
     assert "- not every task passed: 1 failed" in lines
 

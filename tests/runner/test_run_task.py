@@ -127,12 +127,17 @@ def test_a_pass_score_can_be_set():
     assert run_task(HalfTask, pass_score=0.6).outcome == "failed"
 
 
-def test_an_untrusted_model_needs_a_sandbox_or_is_an_error():
-    class Thinks:
-        name, trusted = "acme/thinker", False
+class Thinks:
+    name, trusted = "acme/thinker", False
 
-        def reply(self, request):
-            return ScriptedModel(["the answer is 42"]).reply(request)
+    def reply(self, request):
+        return ScriptedModel(["the answer is 42"]).reply(request)
+
+
+def test_an_untrusted_model_needs_a_sandbox_or_is_an_error(tmp_path, monkeypatch):
+    closed = tmp_path / "closed.py"
+    closed.touch(mode=0o600)
+    monkeypatch.setattr("inspect.getfile", lambda _class: str(closed))
 
     record = run_task(AnswerTask, model=Thinks())
 
@@ -141,6 +146,15 @@ def test_an_untrusted_model_needs_a_sandbox_or_is_an_error():
         assert "cannot be held" in record.reason
     else:
         assert record.outcome == "passed"
+
+
+def test_an_untrusted_model_is_refused_where_its_student_could_read_the_task(monkeypatch):
+    monkeypatch.setattr("inspect.getfile", lambda _class: "/etc/passwd")
+
+    record = run_task(AnswerTask, model=Thinks())
+
+    assert record.outcome == "error"
+    assert record.isolation == "none" or "chmod" in record.reason
 
 
 @pytest.mark.parametrize("model", ["gpt-unknown", 42, None])

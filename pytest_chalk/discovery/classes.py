@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pytest_chalk.discovery.packages import TaskPackage
     from pytest_chalk.discovery.settings import DiscoverySettings
     from pytest_chalk.schemas.data_mount import DataMount
+    from pytest_chalk.schemas.run_config import RunConfig
 
 
 class TaskRegistry:
@@ -39,8 +40,13 @@ class TaskRegistry:
         return read_selection(self._settings)
 
     @cached_property
+    def packages(self) -> list[TaskPackage]:
+        """The task packages, sorted by name. Looked for once: each is a file to read."""
+        return find_task_packages(self._settings)
+
+    @cached_property
     def _package_names(self) -> frozenset[str]:
-        return frozenset(package.canonical_name for package in find_task_packages(self._settings))
+        return frozenset(package.canonical_name for package in self.packages)
 
     def claims(self, cls: type[Task], package: TaskPackage) -> bool:
         """Enter `cls` as seen in `package`; tell whether it is collected there.
@@ -147,6 +153,7 @@ class TaskDescription:
     submission_paths: tuple[Path, ...]
     data_mounts: tuple[DataMount, ...]
     n_steps: int
+    module: str = ""
 
 
 def describe_task(cls: type[Task]) -> TaskDescription:
@@ -157,9 +164,8 @@ def describe_task(cls: type[Task]) -> TaskDescription:
             class, the property, and that the placeholder config was used.
     """
     from pytest_chalk.schemas.data_mount import DataMount  # noqa: PLC0415 - loads pydantic
-    from pytest_chalk.schemas.run_config import RunConfig  # noqa: PLC0415 - loads pydantic
 
-    task: Task = _read(cls, "__init__", lambda: cls(RunConfig.placeholder()))
+    task: Task = _read(cls, "__init__", lambda: cls(_placeholder_config()))
     n_steps = _read(cls, "steps", lambda: len(list(task.steps)))  # first: submission_paths reads it
     return TaskDescription(
         id=cls.id,
@@ -168,7 +174,16 @@ def describe_task(cls: type[Task]) -> TaskDescription:
         submission_paths=_read_all(cls, "submission_paths", lambda: task.submission_paths, Path),
         data_mounts=_read_all(cls, "data_mounts", lambda: task.data_mounts, DataMount),
         n_steps=n_steps,
+        module=cls.__module__,
     )
+
+
+@cache
+def _placeholder_config() -> RunConfig:
+    """Return the placeholder run config. It is frozen, so that all tasks can share one."""
+    from pytest_chalk.schemas.run_config import RunConfig  # noqa: PLC0415 - loads pydantic
+
+    return RunConfig.placeholder()
 
 
 def _read(cls: type[Task], member: str, read: Callable[[], Any]) -> Any:  # noqa: ANN401 - any member

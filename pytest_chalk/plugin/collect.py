@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,22 +11,34 @@ from typing_extensions import override
 
 from pytest_chalk.discovery.classes import describe_task, task_classes
 from pytest_chalk.discovery.importing import import_task_package
-from pytest_chalk.discovery.packages import TaskPackage, find_task_packages
 from pytest_chalk.errors import TaskDefinitionError
+from pytest_chalk.plugin.fixture_values import filled_in
 from pytest_chalk.plugin.items import IS_RUNNER, TaskItem, make_runner
 from pytest_chalk.plugin.running import run_item
 from pytest_chalk.plugin.state import STATE, only_looks
 from pytest_chalk.sandbox import acquire_slot
 from pytest_chalk.tools.registry import check_tool_names
+from pytest_chalk.tools.tool_file import tool_directories
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
     from types import ModuleType
 
+    import pluggy
+
     from pytest_chalk.authoring.task import Task
+    from pytest_chalk.discovery.packages import TaskPackage
 
 _NEVER_TESTS = frozenset({"__init__.py", "__pycache__"})
+
+_SET_UP_AND_DOWN = (
+    *("setup_module", "setUpModule", "teardown_module", "tearDownModule"),
+    *("setup_function", "teardown_function"),
+)
+"""Functions of a module that pytest calls around its tests."""
+
+_FIXTURE = type(pytest.fixture(lambda: None))
 
 
 class TaskPackageDirectory(pytest.Directory):
@@ -80,6 +93,12 @@ class TaskModule(pytest.Module):
         node.task_names = {}
         return node
 
+    @property
+    @override
+    def ihook(self) -> pluggy.HookRelay:
+        """The hooks of the conftests above: without a directory node, none is inside."""
+        return super().ihook if self.parent is None else self.parent.ihook
+
     @override
     def _getobj(self) -> ModuleType:
         if not only_looks(self.config):
@@ -100,12 +119,39 @@ class TaskModule(pytest.Module):
         try:
             classes = task_classes(self.obj, self.package, state.registry)
             for task_class in classes:
-                described = describe_task(task_class)
-                check_tool_names(f"task {task_class.id!r}", described.tools)
+                names = describe_task(task_class).tools
+                search_dirs = tool_directories(task_class.__module__) if names else ()
+                check_tool_names(f"task {task_class.id!r}", names, search_dirs)
         except TaskDefinitionError as error:
             raise self.CollectError(str(error)) from None
         self.task_names = _names_of(classes, self.obj)
-        return super().collect()
+        if _concerns_pytest(self.obj) or not self.config.getini("collect_imported_tests"):
+            return super().collect()  # comes back for each name: see `Collection`
+        return [item for name in self.task_names for item in self.make_items(name)]
+
+    def make_items(self, name: str) -> list[TaskItem]:
+        """Return the items of the task of that name; none if no task has it."""
+        task_class = self.task_names.get(name)
+        if task_class is None:
+            return []
+        epochs = self.config.stash[STATE].settings.epochs
+        runner = make_runner(task_class, name, run_item, epochs=epochs)
+        # pytest itself makes the functions: fixtures, marks and parametrize work as for any test.
+        functions = self.ihook.pytest_pycollect_makeitem(collector=self, name=name, obj=runner)
+        return [TaskItem.adopt(function, runner, task_class, filled_in) for function in functions]
+
+
+def _concerns_pytest(module: ModuleType) -> bool:
+    """Tell whether pytest has to look into a module: for fixtures and for set-up functions.
+
+    Most task packages have none, and looking takes pytest as long as importing them.
+    """
+    names = vars(module)
+    return any(name in names for name in _SET_UP_AND_DOWN) or any(
+        isinstance(value, _FIXTURE)
+        or (isinstance(value, FunctionType) and "__wrapped__" in vars(value))
+        for value in names.values()
+    )
 
 
 def _names_of(classes: Iterable[type[Task]], module: ModuleType) -> dict[str, type[Task]]:
@@ -123,19 +169,24 @@ class Collection:
     """The hooks that collect tasks; registered only where a project has some."""
 
     def __init__(self, config: pytest.Config) -> None:
-        discovery = config.stash[STATE].discovery
-        self._epochs = config.stash[STATE].settings.epochs
-        self._packages: dict[Path, TaskPackage] = {
-            package.path: package for package in find_task_packages(discovery)
-        }
+        packages = config.stash[STATE].registry.packages
+        self._packages = {package.path: package for package in packages}
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collect_directory(
         self, path: Path, parent: pytest.Collector
     ) -> pytest.Collector | None:
-        """Take over the directories that are task packages."""
+        """Take over the directories that are task packages.
+
+        One that holds nothing but its task, as most do, needs no node of its own, unless the
+        command line names it or something in it.
+        """
         package = self._packages.get(path)
-        return None if package is None else TaskPackageDirectory.for_package(parent, package)
+        if package is None:
+            return None
+        if parent.session.isinitpath(path, with_parents=True) or not _holds_only_a_module(path):
+            return TaskPackageDirectory.for_package(parent, package)
+        return TaskModule.for_package(parent, package)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_pycollect_makeitem(
@@ -144,12 +195,8 @@ class Collection:
         """Turn task classes into items; nothing else in a task package is a test."""
         if not isinstance(collector, TaskModule) or hasattr(obj, IS_RUNNER):
             return None
-        task_class = collector.task_names.get(name)
-        if task_class is None:
-            return []
-        runner = make_runner(task_class, name, run_item, epochs=self._epochs)
-        # pytest itself makes the functions: fixtures, marks and parametrize work as for any test.
-        functions = collector.ihook.pytest_pycollect_makeitem(
-            collector=collector, name=name, obj=runner
-        )
-        return [TaskItem.adopt(function, runner, task_class) for function in functions]
+        return collector.make_items(name)
+
+
+def _holds_only_a_module(directory: Path) -> bool:
+    return _NEVER_TESTS.issuperset(os.listdir(directory))  # noqa: PTH208 - 1,000 of them, cheaply

@@ -1,4 +1,7 @@
-"""Fixtures of task items. A conftest overrides any of them for its directory."""
+"""Fixtures of task items. A conftest overrides any of them for its directory.
+
+Loaded in every pytest run. What they return is made in `fixture_values`.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +22,9 @@ if TYPE_CHECKING:
 @pytest.fixture
 def chalk_model(request: pytest.FixtureRequest) -> Student:
     """The student: `oracle`, `noop` or a model. Override it to script one."""
-    from pytest_chalk.plugin.state import STATE
+    from pytest_chalk.plugin.fixture_values import make_model
 
-    return request.config.stash[STATE].student(getattr(request, "param", "oracle"))
+    return make_model(request.config, getattr(request, "param", "oracle"))
 
 
 @pytest.fixture
@@ -33,9 +36,9 @@ def chalk_epoch(request: pytest.FixtureRequest) -> int:
 @pytest.fixture
 def chalk_run_config(request: pytest.FixtureRequest, chalk_model: Student) -> RunConfig:
     """The run config of this run: options and config file, with run id, task id and model."""
-    from pytest_chalk.plugin.running import run_config_for
+    from pytest_chalk.plugin.fixture_values import make_run_config
 
-    return run_config_for(request.node, chalk_model)
+    return make_run_config(request.node, chalk_model)
 
 
 @pytest.fixture
@@ -49,11 +52,9 @@ def chalk_student() -> StudentSeat:
 @pytest.fixture
 def chalk_submissions(request: pytest.FixtureRequest, chalk_run_config: RunConfig) -> Submissions:
     """Where this run's submissions are saved, and under which limits."""
-    from pytest_chalk.plugin.seat import Submissions
-    from pytest_chalk.plugin.state import STATE
+    from pytest_chalk.plugin.fixture_values import make_submissions
 
-    directory = request.config.stash[STATE].directory.run_path(chalk_run_config.run_id)
-    return Submissions(directory / "submissions")
+    return make_submissions(request.config, chalk_run_config)
 
 
 @pytest.fixture

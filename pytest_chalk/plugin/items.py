@@ -11,19 +11,22 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 import pytest
 from typing_extensions import override
 
+from pytest_chalk.authoring.task import Task
 from pytest_chalk.plugin.verdicts import Verdict
 from pytest_chalk.runner.hook_parameters import hook_parameters
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Mapping
+    from contextlib import AbstractContextManager
 
+    import pluggy
     from _pytest._code.code import TerminalRepr
-
-    from pytest_chalk.authoring.task import Task
 
 RunItem: TypeAlias = "Callable[[Mapping[str, Any], Mapping[str, object]], None]"
 """Runs an item, given its fixtures and those that `pre_hook` names."""
+
+AroundSetup: TypeAlias = "Callable[[TaskItem], AbstractContextManager[None]]"
 
 IS_RUNNER = "__chalk_runner__"
 FIXTURES = (
@@ -45,16 +48,14 @@ def make_runner(
 ) -> Callable[..., None]:
     """Return the test function of a task: it takes our fixtures and those `pre_hook` names."""
     ours = (*FIXTURES, "chalk_epoch") if epochs > 1 else FIXTURES
-    hook_names = hook_parameters(task_class)
+    hook_names = [] if task_class.pre_hook is Task.pre_hook else hook_parameters(task_class)
 
     def run(**fixtures: Any) -> None:  # noqa: ANN401 - whatever the fixtures are
         __tracebackhide__ = True
         run_item(fixtures, {name: fixtures[name] for name in hook_names})
 
-    keyword = inspect.Parameter.KEYWORD_ONLY
-    names = dict.fromkeys((*ours, *hook_names))
     attributes = {
-        "__signature__": inspect.Signature([inspect.Parameter(n, keyword) for n in names]),
+        "__signature__": _signature((*ours, *hook_names)),
         "__name__": name,
         "__qualname__": name,
         "__module__": task_class.__module__,
@@ -66,6 +67,13 @@ def make_runner(
     for attribute, value in attributes.items():
         setattr(run, attribute, value)
     return run
+
+
+@functools.cache
+def _signature(names: tuple[str, ...]) -> inspect.Signature:
+    """Return the signature of a function with these keywords; a few serve all tasks."""
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Signature([inspect.Parameter(name, keyword) for name in dict.fromkeys(names)])
 
 
 def _marks(task_class: type[Task]) -> list[Any]:
@@ -83,15 +91,21 @@ class TaskItem(pytest.Function):
 
     Attributes:
         task_class: What runs.
+        around_setup: Makes those fixtures that pytest need not make.
         attempts: How often the item has been run; more than once under reruns.
     """
 
     task_class: type[Task]
+    around_setup: AroundSetup
     attempts: int = 0
 
     @classmethod
     def adopt(
-        cls, function: pytest.Function, runner: Callable[..., None], task_class: type[Task]
+        cls,
+        function: pytest.Function,
+        runner: Callable[..., None],
+        task_class: type[Task],
+        around_setup: AroundSetup,
     ) -> TaskItem:
         """Turn the function that pytest made for the runner into a task item.
 
@@ -101,9 +115,21 @@ class TaskItem(pytest.Function):
         function.__class__ = cls
         item = cast("TaskItem", function)
         item.obj = runner  # pytest looked the name up in the module and found the class
-        item.task_class = task_class
+        item.task_class, item.around_setup = task_class, around_setup
         item.extra_keyword_matches.add(task_class.id)
         return item
+
+    @property
+    @override
+    def ihook(self) -> pluggy.HookRelay:
+        """The hooks of the conftests above; pytest would look them up by a path: see `collect`."""
+        return super().ihook if self.parent is None else self.parent.ihook
+
+    @override
+    def setup(self) -> None:
+        """Make the fixtures."""
+        with self.around_setup(self):
+            super().setup()
 
     @override
     def reportinfo(self) -> tuple[os.PathLike[str] | str, int | None, str]:

@@ -7,15 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_chalk.errors import RunOptionError
+from pytest_chalk.plugin.fixture_values import is_ours
 from pytest_chalk.plugin.items import IS_RUNNER, TaskItem
 from pytest_chalk.plugin.state import STATE
 
 if TYPE_CHECKING:
     from pytest_chalk.plugin.state import ChalkState
-
-
-OUR_FIXTURES = "pytest_chalk.plugin.fixtures"
-"""Where our own `chalk_model` is defined; any other is a conftest's."""
 
 
 class Matrix:
@@ -33,7 +30,7 @@ class Matrix:
         if not hasattr(metafunc.function, IS_RUNNER):
             return
         settings = self._state.settings
-        if not _brings_own_model(metafunc):
+        if is_ours("chalk_model", metafunc.definition):
             metafunc.parametrize("chalk_model", settings.models, indirect=True, ids=settings.models)
         if settings.epochs > 1:
             epochs = range(1, settings.epochs + 1)
@@ -62,11 +59,3 @@ class Matrix:
         if left_out:
             config.hook.pytest_deselected(items=left_out)
             items[:] = [item for item in items if item not in set(left_out)]
-
-
-def _brings_own_model(metafunc: pytest.Metafunc) -> bool:
-    fixtures_of = metafunc.definition._fixtureinfo  # noqa: SLF001 - no public way exists
-    definitions = fixtures_of.name2fixturedefs.get("chalk_model")
-    if not definitions:
-        return True  # parametrized by a mark on the task
-    return definitions[-1].func.__module__ != OUR_FIXTURES

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -61,6 +63,7 @@ class _Verdict:
     scoring: Scoring | None = None
     failure: Failure | None = None
     limit: LimitHit | None = None
+    partial: bool = False
 
 
 class StepRun:
@@ -148,16 +151,19 @@ class StepRun:
         return _scoring_value("judge", lambda: checked_scoring(judge, judge.evaluate(transcript)))
 
     def _judged(self, scoring: Scoring, limit: LimitHit | None) -> _Verdict:
-        scoring = scoring.model_copy(update={"metadata": clean_object(scoring.metadata)})
+        if scoring.metadata:
+            scoring = scoring.model_copy(update={"metadata": clean_object(scoring.metadata)})
         self._scene.transcript.add(ScoringEvent(scoring=scoring))
         if scoring.void is not None:
             failure = Failure(
                 stage="judge", blame="author", exception_type="JudgeFailed", message=scoring.void
             )
             return _Verdict("error", failure.summary, scoring, failure, limit)
-        if passes(scoring, self._rule):
-            return _Verdict("passed", scoring=scoring, limit=limit)
-        reason = reason_for_failing(scoring, self._rule)
+        rule = _value("pass_score", lambda: _rule_of(self._step)) or self._scene.rule
+        if passes(scoring, rule):
+            partial = is_partial(scoring, rule)
+            return _Verdict("passed", scoring=scoring, limit=limit, partial=partial)
+        reason = reason_for_failing(scoring, rule)
         return _Verdict("failed", reason, scoring, limit=limit)
 
     def _run_post_hook(self) -> Failure | None:
@@ -171,13 +177,6 @@ class StepRun:
     def _write_failure(self, failure: Failure) -> None:
         self._scene.transcript.add(ErrorEvent(**failure.model_dump()))
 
-    @property
-    def _rule(self) -> PassRule:
-        own = self._step.pass_score
-        if own is None:
-            return self._scene.rule
-        return PassRule(pass_score=own, source=f"{type(self._step).__name__}.pass_score")
-
     def _record(self, verdict: _Verdict, hook_failure: Failure | None) -> StepRecord:
         scoring, failure = verdict.scoring, verdict.failure or hook_failure
         counts = scoring is not None and scoring.void is None
@@ -188,7 +187,7 @@ class StepRun:
             outcome="error" if hook_failure else verdict.outcome,
             score=scoring.score if scoring is not None and counts else None,
             continue_task=scoring.continue_task if scoring is not None else None,
-            partial=scoring is not None and counts and is_partial(scoring, self._rule),
+            partial=verdict.partial,
             reason=verdict.reason or (hook_failure.summary if hook_failure else ""),
             metadata=scoring.metadata if scoring is not None else {},
             limit=verdict.limit,
@@ -267,6 +266,20 @@ def _judge_of(step: Step) -> Judge:
         problem=f"is {judge!r}, which is no judge",
         fix="Declare it with @property and return a Judge, for example RegexJudge([...])",
     )
+
+
+def _rule_of(step: Step) -> PassRule | None:
+    own = step.pass_score
+    if own is None:
+        return None
+    where = f"{type(step).__name__}.pass_score"
+    if isinstance(own, bool) or not isinstance(own, Real) or not math.isfinite(own):
+        raise TaskDefinitionError(
+            where=where,
+            problem=f"is {own!r}, which is no finite number",
+            fix="Return a number, or None to leave it to the options",
+        )
+    return PassRule(pass_score=float(own), source=where)
 
 
 def _on_limit(config: RunConfig, limit: LimitHit) -> OnLimit:

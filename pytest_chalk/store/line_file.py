@@ -45,8 +45,10 @@ class LineFile:
             self._fd = os.open(path, flags, 0o600)
         except OSError as error:
             raise self._failed(error) from error
-        with suppress(OSError):
-            os.ftruncate(self._fd, _whole_bytes(self._fd))
+        if not fresh:
+            # Cutting an empty file would be no harm, but make ext4 flush it when it is closed.
+            with suppress(OSError):
+                os.ftruncate(self._fd, _whole_bytes(self._fd))
 
     def fileno(self) -> int:
         """Return the descriptor, for locks."""

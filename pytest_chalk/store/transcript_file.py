@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from pytest_chalk.schemas.transcript import EVENT_ADAPTER, SCHEMA_VERSION, Event, Transcript
+from pytest_chalk.schemas.transcript import EVENT_ADAPTER, SCHEMA_VERSION, Transcript
 from pytest_chalk.store.line_file import LineFile, whole_lines
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
+
+    from pytest_chalk.schemas.transcript import Event
 
 
 class TranscriptFile:
@@ -28,9 +31,9 @@ class TranscriptFile:
         self._file.append(json.dumps(head).encode())
 
     @property
-    def events(self) -> tuple[Event, ...]:
-        """Every event so far."""
-        return tuple(self._events)
+    def events(self) -> Sequence[Event]:
+        """Every event so far; grows with the run."""
+        return self._events
 
     def transcript(self) -> Transcript:
         """Return the transcript so far."""

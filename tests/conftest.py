@@ -2,4 +2,10 @@
 
 from __future__ import annotations
 
+import signal
+
 pytest_plugins = ["pytester"]
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell starts what it puts into the background so, and the tests of interrupts inherit it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)

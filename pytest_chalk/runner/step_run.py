@@ -133,7 +133,7 @@ class StepRun:
         clock = StepClock(scene.config.resolve_step_time_limit(self.index))
         scene.conversation.add(Message(role="user", content=self._instructions))
         work = StepWork(step, self.index, scene.conversation, clock)
-        limit = _value("student", lambda: scene.agent.work(work))
+        limit = _watched_value("student", lambda: scene.agent.work(work))
         if limit is not None:
             scene.transcript.add(LimitReachedEvent(**limit.model_dump()))
         return limit
@@ -145,10 +145,10 @@ class StepRun:
     def _score(self) -> Scoring:
         """Run the scoring stages, each of which may find the student out."""
         step = self._step
-        _scoring_value("pre_scoring_hook", step.pre_scoring_hook)
-        judge = _scoring_value("judge", lambda: _judge_of(step))
+        _watched_value("pre_scoring_hook", step.pre_scoring_hook)
+        judge = _watched_value("judge", lambda: _judge_of(step))
         transcript = self._scene.transcript.transcript()
-        return _scoring_value("judge", lambda: checked_scoring(judge, judge.evaluate(transcript)))
+        return _watched_value("judge", lambda: checked_scoring(judge, judge.evaluate(transcript)))
 
     def _judged(self, scoring: Scoring, limit: LimitHit | None) -> _Verdict:
         if scoring.metadata:
@@ -217,7 +217,7 @@ class _StageFailedError(Exception):
 
 
 class _MisbehavedError(Exception):
-    """Carries out of a scoring stage that the student was found out."""
+    """Carries out of a tool or a scoring stage that the student was found out."""
 
 
 def _value(stage: str, code: Callable[[], T]) -> T:
@@ -227,7 +227,8 @@ def _value(stage: str, code: Callable[[], T]) -> T:
     raise _StageFailedError(came if isinstance(came, Failure) else _too_late(stage, came))
 
 
-def _scoring_value(stage: str, code: Callable[[], T]) -> T:
+def _watched_value(stage: str, code: Callable[[], T]) -> T:
+    """Return what `code` returns, in a stage that may find the student out."""
     came = call_user_code(stage, code)
     if isinstance(came, Misbehaved):
         raise _MisbehavedError(came.message)
@@ -237,12 +238,12 @@ def _scoring_value(stage: str, code: Callable[[], T]) -> T:
 
 
 def _too_late(stage: str, found: Misbehaved) -> Failure:
-    """Misbehaviour scores 0 when it is found during scoring; elsewhere there is no score to set."""
+    """Misbehaviour scores 0 when a tool or the scoring finds it; elsewhere nobody worked yet."""
     return Failure(
         stage=stage,
         blame="author",
         exception_type="StudentMisbehaviorError",
-        message=f"{found.message}\n(raised outside scoring: use pre_scoring_hook or a judge)",
+        message=f"{found.message}\n(raised outside scoring: use pre_scoring_hook, judge or tool)",
     )
 
 

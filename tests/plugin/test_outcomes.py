@@ -369,3 +369,31 @@ def test_a_process_that_a_judge_started_as_the_student_is_gone_in_the_next_run(p
     result = project.run_apart()
 
     assert result.ret == 0, result.stdout.str()
+
+
+def test_a_tool_that_finds_the_student_out_ends_the_step_with_0(project: Project):
+    project.file(
+        "tools/peek.py",
+        """
+        from chalk import StudentMisbehaviorError
+
+        def peek() -> str:
+            \"\"\"Look.\"\"\"
+            raise StudentMisbehaviorError("looked where it must not")
+        """,
+    )
+    project.task(
+        "one",
+        """
+        from pytest_chalk.models import call
+
+        tools = property(lambda self: ["peek"])
+        One = task("one", step("work", Score(1), solution=[call("peek")]), tools=tools)
+        """,
+    )
+
+    project.run()
+
+    record = project.run_record()
+    assert (record["outcome"], record["score"]) == ("misbehaved", 0.0)
+    assert "looked where it must not" in record["reason"]

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 RunItem: TypeAlias = "Callable[[Mapping[str, Any], Mapping[str, object]], None]"
 """Runs an item, given its fixtures and those that `pre_hook` names."""
 
-AroundSetup: TypeAlias = "Callable[[TaskItem], AbstractContextManager[None]]"
-
 IS_RUNNER = "__chalk_runner__"
 FIXTURES = (
     "request",
@@ -96,7 +94,7 @@ class TaskItem(pytest.Function):
     """
 
     task_class: type[Task]
-    around_setup: AroundSetup
+    around_setup: Callable[[TaskItem], AbstractContextManager[None]]
     attempts: int = 0
 
     @classmethod
@@ -105,7 +103,7 @@ class TaskItem(pytest.Function):
         function: pytest.Function,
         runner: Callable[..., None],
         task_class: type[Task],
-        around_setup: AroundSetup,
+        around_setup: Callable[[TaskItem], AbstractContextManager[None]],
     ) -> TaskItem:
         """Turn the function that pytest made for the runner into a task item.
 

@@ -168,6 +168,7 @@ def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Proje
     # Not our own project's tasks: the inner pytest has its own.
     monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry != str(ROOT)])
     monkeypatch.setattr(sys, "meta_path", [f for f in sys.meta_path if not is_ours(f)])
-    for name in [n for n in sys.modules if n.partition(".")[0] in {"tasks", "environment"}]:
+    theirs = {"tasks", "environment", "chalk"}
+    for name in [n for n in sys.modules if n.partition(".")[0] in theirs]:
         monkeypatch.delitem(sys.modules, name)
     return Project(pytester)

@@ -78,13 +78,8 @@ class AnthropicMessagesModel:
         """
         draft = self._drafts.take(request.messages)
         try:
-            key = self._provider.key()
-            headers = {"anthropic-version": VERSION}
-            if key is not None:
-                headers["x-api-key"] = key
             body = _body(self._fields, request.tools, draft)
-            post = self._provider.post(self._path, headers, body)
-            del key, headers  # what raises below must not have them in its frames
+            post = self._provider.post(self._path, body, {"anthropic-version": VERSION})
             turn = len(request.messages)
             return self._provider.ask(post, lambda: _MessagesAssembly(turn), request)
         finally:

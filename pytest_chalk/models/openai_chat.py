@@ -80,12 +80,9 @@ class OpenAIChatModel:
             self._drafts.keep(draft)
 
     def _ask(self, draft: _ChatDraft, request: ModelRequest) -> ModelReply:
-        key = self._provider.key()
-        headers = {} if key is None else {"authorization": f"Bearer {key}"}
         body = _body(self._fields, request.tools, draft)
-        post = self._provider.post("/chat/completions", headers, body)
+        post = self._provider.post("/chat/completions", body)
         turn = len(request.messages)
-        del key, headers  # what raises below must not have them in its frames
         return self._provider.ask(post, lambda: _ChatAssembly(turn), request)
 
     def _other_spelling(self, refusal: ProviderError) -> Mapping[str, object] | None:

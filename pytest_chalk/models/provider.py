@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import os
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urlsplit
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 SECRET_MIN = 4
 """Shorter keys (`x`, `no`) are made up for servers that want any; hiding them would garble text."""
 
+NO_HEADERS: Mapping[str, str] = MappingProxyType({})
+
 
 class ReplyAssembly(Assembly, Protocol):
     """An assembly that can be turned into the reply."""
@@ -34,12 +37,18 @@ class ReplyAssembly(Assembly, Protocol):
 
 @dataclass(frozen=True)
 class Vendor:
-    """What differs between the providers' names."""
+    """What differs between the providers but for the format: names, and where the key goes.
+
+    Attributes:
+        key_header: Of a request; holds `key_prefix` and the key.
+    """
 
     prefix: str
     base_variable: str
     key_variable: str
     default_base_url: str
+    key_header: str
+    key_prefix: str = ""
 
     def base_url(self, settings: ModelSettings) -> str:
         """Return the base URL without its last slash: argument, environment, the vendor's own."""
@@ -47,9 +56,20 @@ class Vendor:
         return chosen.strip().rstrip("/")
 
 
-OPENAI = Vendor("openai", "OPENAI_BASE_URL", "OPENAI_API_KEY", "https://api.openai.com/v1")
+OPENAI = Vendor(
+    "openai",
+    "OPENAI_BASE_URL",
+    "OPENAI_API_KEY",
+    "https://api.openai.com/v1",
+    key_header="authorization",
+    key_prefix="Bearer ",
+)
 ANTHROPIC = Vendor(
-    "anthropic", "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY", "https://api.anthropic.com"
+    "anthropic",
+    "ANTHROPIC_BASE_URL",
+    "ANTHROPIC_API_KEY",
+    "https://api.anthropic.com",
+    key_header="x-api-key",
 )
 VENDORS = (OPENAI, ANTHROPIC)
 
@@ -88,13 +108,24 @@ class Provider:
             fix=f"Set {variable}" if variable else "Give another api_key, or `$NAME` of a variable",
         )
 
-    def post(self, path: str, headers: Mapping[str, str], body: str) -> Post:
-        """Return a request. The key is in `headers` already; here it is learnt what to hide."""
+    def post(self, path: str, body: str, headers: Mapping[str, str] = NO_HEADERS) -> Post:
+        """Return a request that holds the key, and hides it in what the server says.
+
+        The key stays in this frame, which is gone before anything is sent: a traceback that shows
+        variables cannot show it.
+
+        Raises:
+            RunOptionError: There is no key.
+        """
+        content = body.encode()
+        key = self.key()
+        vendor = self._vendor
+        signed = {} if key is None else {vendor.key_header: f"{vendor.key_prefix}{key}"}
         return Post(
             url=f"{self.base_url}{path}",
-            headers={"content-type": "application/json", **headers},
-            body=body.encode(),
-            redact=redactor(self.key()),
+            headers={"content-type": "application/json", **headers, **signed},
+            body=content,
+            redact=redactor(key),
             idle_limit_s=self._settings.idle_limit_s,
         )
 
@@ -200,15 +231,11 @@ def _find_reply(parts: ReplyAssembly) -> ModelReply | None:
 
 
 def redactor(key: str | None) -> Callable[[bytes], bytes]:
-    """Return what takes the key, and what looks like one, out of a provider's words."""
-    secret = key.encode() if key is not None and len(key) >= SECRET_MIN else None
-
-    def redact(words: bytes) -> bytes:
-        if secret is not None and secret in words:
-            words = words.replace(secret, b"[key]")
-        return words
-
-    return redact
+    """Return what takes the key out of a provider's words."""
+    if key is None or len(key) < SECRET_MIN:
+        return bytes
+    secret = key.encode()
+    return lambda words: words.replace(secret, b"[key]")
 
 
 def check_base_url(name: str, base_url: str, variable: str) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import dataclass
 from typing import Any
+
+from pytest_chalk.schemas.plain import as_finite
 
 MAX_SCORE_FILE_BYTES = 1_048_576
 """Of a result file. A score and a page of reasons is under 10 KB; more is a dump, or an attack on
@@ -68,11 +69,8 @@ def _result(found: object) -> ScriptResult:
         raise ScoreFileError(found=f"has {shown} for a score, not a number")
     if not isinstance(metadata, dict):
         raise ScoreFileError(found=f"has {type(metadata).__name__} for metadata, not an object")
-    try:
-        number = float(score)
-    except OverflowError:
-        number = math.inf
-    if not math.isfinite(number):
+    number = as_finite(score)
+    if number is None:
         raise ScoreFileError(found="has a score that is not finite")
     return ScriptResult(number, {key: str(value) for key, value in metadata.items()})
 

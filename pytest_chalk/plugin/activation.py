@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_chalk.discovery.classes import TaskRegistry
-from pytest_chalk.discovery.packages import find_task_packages
 from pytest_chalk.errors import RunOptionError
 from pytest_chalk.plugin.project import discovery_settings
 from pytest_chalk.plugin.settings import read_settings
 from pytest_chalk.plugin.state import STATE, ChalkState, is_worker, session_directory
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
 
-    from pytest_chalk.discovery.settings import DiscoverySettings
+    from pytest_chalk.discovery.packages import TaskPackage
 
 
 def activate(config: pytest.Config) -> ChalkState:
@@ -66,7 +66,7 @@ def _register(config: pytest.Config, state: ChalkState) -> None:
     if not is_worker(config):
         arguments = tuple(str(argument) for argument in config.invocation_params.args)
         account = SessionAccount(state, arguments)
-        is_task_nodeid = task_nodeids(state.discovery)
+        is_task_nodeid = task_nodeids(state.registry.packages, state.discovery.root)
         register(Controller(config, account, is_task_nodeid), "chalk-controller")
         register(JunitFile(config, account), "chalk-junit")
         register(Terminal(config, account), "chalk-terminal")
@@ -74,10 +74,10 @@ def _register(config: pytest.Config, state: ChalkState) -> None:
     interrupt_on_sigterm()
 
 
-def task_nodeids(discovery: DiscoverySettings) -> Callable[[str], bool]:
+def task_nodeids(packages: Iterable[TaskPackage], root: Path) -> Callable[[str], bool]:
     """Return a test for node ids of task items: the controller of xdist has no items."""
     files = set()
-    for package in find_task_packages(discovery):
-        relative = os.path.relpath(package.path, discovery.root).replace(os.sep, "/")
+    for package in packages:
+        relative = os.path.relpath(package.path, root).replace(os.sep, "/")
         files.add(f"{relative}/__init__.py")
     return lambda nodeid: nodeid.partition("::")[0] in files

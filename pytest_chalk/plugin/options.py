@@ -126,9 +126,9 @@ def find_given(config: pytest.Config, noun: str) -> Given | None:
     if not spec.ini_only:
         from_line = config.getoption(spec.flag)
         if from_line is True:
-            return Given(("true",), spec.flag, 2)
+            return Given(("true",), spec.flag, ON_COMMAND_LINE)
         if from_line:
-            return Given(tuple(from_line), spec.flag, 2)
+            return Given(tuple(from_line), spec.flag, ON_COMMAND_LINE)
     from_environment = os.environ.get(spec.variable)
     if from_environment:
         texts = from_environment.split() if spec.kind == "list" else [from_environment]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import time
 from dataclasses import dataclass
-from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -18,6 +16,7 @@ from pytest_chalk.runner.user_code import Misbehaved, Returned, call_user_code, 
 from pytest_chalk.runner.verdict import is_partial, passes, reason_for_failing
 from pytest_chalk.sandbox import save_artifact
 from pytest_chalk.schemas.chat import Message
+from pytest_chalk.schemas.plain import as_finite
 from pytest_chalk.schemas.record import Failure, LimitHit, PassRule, StepRecord, Usage
 from pytest_chalk.schemas.scoring import Scoring
 from pytest_chalk.schemas.transcript import (
@@ -274,13 +273,14 @@ def _rule_of(step: Step) -> PassRule | None:
     if own is None:
         return None
     where = f"{type(step).__name__}.pass_score"
-    if isinstance(own, bool) or not isinstance(own, Real) or not math.isfinite(own):
+    pass_score = as_finite(own)
+    if pass_score is None:
         raise TaskDefinitionError(
             where=where,
             problem=f"is {own!r}, which is no finite number",
             fix="Return a number, or None to leave it to the options",
         )
-    return PassRule(pass_score=float(own), source=where)
+    return PassRule(pass_score=pass_score, source=where)
 
 
 def _on_limit(config: RunConfig, limit: LimitHit) -> OnLimit:

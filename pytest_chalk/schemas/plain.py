@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from numbers import Real
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
@@ -37,6 +38,17 @@ def as_bool(value: object) -> bool | None:
     kind = type(value)
     is_numpys = kind.__module__ == "numpy" and kind.__name__ in {"bool", "bool_"}
     return bool(value) if is_numpys else None
+
+
+def as_finite(value: object) -> float | None:
+    """Return `value` as a float if it is a finite number; None for bools and everything else."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
 
 
 def _text(value: object) -> str:

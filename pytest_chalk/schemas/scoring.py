@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from pydantic import field_validator
 
 from pytest_chalk.schemas.frozen import Frozen
-from pytest_chalk.schemas.plain import as_bool, encodable
+from pytest_chalk.schemas.plain import as_bool, as_finite, encodable
 
 _FIELDS = ("score", "metadata", "continue_task", "void")
 
@@ -60,11 +59,8 @@ class Scoring(Frozen):
         if isinstance(score, bool) or not isinstance(score, Real):
             message = f"a score is a number, found {_shown(score)} ({type(score).__name__})"
             raise ValueError(message)  # noqa: TRY004 - pydantic collects only ValueErrors
-        try:
-            number = float(score)
-        except OverflowError:
-            number = math.inf
-        if not math.isfinite(number):
+        number = as_finite(score)
+        if number is None:
             message = f"a score is a finite number, found {_shown(score)}"
             raise ValueError(message)
         return number

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from inner_pytest import plugins
 
 import pytest_chalk.errors
 import pytest_chalk.judges
@@ -34,18 +35,7 @@ ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
 DOCS = sorted((ROOT / "docs").glob("*.md"))
 PAGES = [README, *DOCS]
-PLUGINS = [
-    "-p",
-    "chalk",
-    "-p",
-    "xdist",
-    "-p",
-    "timeout",
-    "-p",
-    "no:randomly",
-    "-p",
-    "no:cacheprovider",
-]
+PLUGINS = plugins("chalk", "xdist", "timeout", "no:randomly", "no:cacheprovider")
 
 COMMANDS = (
     "python3 -m venv .venv && .venv/bin/pip install -e '.[test]' && .venv/bin/pytest",

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from functools import cached_property, wraps
-from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from typing_extensions import override
 
 from pytest_chalk.authoring.properties import refuse_plain_methods
+from pytest_chalk.schemas.plain import as_finite
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -116,8 +115,7 @@ def _check_pass_score(cls: type[Step]) -> None:
     declared = cls.__dict__.get("pass_score")
     if declared is None or hasattr(type(declared), "__get__"):
         return
-    is_number = isinstance(declared, Real) and not isinstance(declared, bool)
-    if not is_number or not math.isfinite(declared):
+    if as_finite(declared) is None:
         message = f"{_owner(cls)}: pass_score must be a finite number or None, got {declared!r}"
         raise TypeError(message)
 

@@ -151,7 +151,7 @@ def test_a_pass_score_is_a_number_or_left_to_the_options(score):
     step_class(pass_score=score)
 
 
-@pytest.mark.parametrize("score", ["0.5", True, float("nan"), float("inf"), [0.5]])
+@pytest.mark.parametrize("score", ["0.5", True, float("nan"), float("inf"), 10**400, [0.5]])
 def test_a_pass_score_that_is_no_finite_number_is_refused_when_the_class_is_defined(score):
     with pytest.raises(TypeError, match="MadeStep: pass_score must be a finite number or None"):
         step_class(pass_score=score)

@@ -9,6 +9,7 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
+from inner_pytest import plugins
 
 import pytest_chalk.plugin.collect
 import pytest_chalk.plugin.controller
@@ -73,17 +74,7 @@ def is_ours(finder: object) -> bool:
     return type(finder).__name__ == "TaskFinder"
 
 
-ALWAYS = [
-    "-p",
-    "chalk",
-    "-p",
-    "xdist",
-    "-p",
-    "timeout",
-    "-p",
-    "no:cacheprovider",
-    "--junitxml=report.xml",
-]
+ALWAYS = [*plugins("chalk", "xdist", "timeout", "no:cacheprovider"), "--junitxml=report.xml"]
 """Of the plugins that may be installed, the three our users always have."""
 
 

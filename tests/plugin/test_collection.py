@@ -250,3 +250,87 @@ def test_a_run_without_tasks_writes_nothing(project: Project):
     project.run()
 
     assert not (project.path / ".chalk").exists()
+
+
+LONELY, WITH_FILE = "tasks/lonely/__init__.py::Lonely", "tasks/with_file/__init__.py::WithFile"
+
+
+@pytest.fixture
+def two_layouts(project: Project) -> Project:
+    """A package that holds nothing but its module, which has no node of its own, and another."""
+    project.task("lonely", 'Lonely = task("lonely", step("work", Score(1)))')
+    project.task("with_file", 'WithFile = task("with-file", step("work", Score(1)))')
+    project.file("tasks/with_file/answers.txt", "42")
+    return project
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ((), {LONELY, WITH_FILE}),
+        (("--ignore=tasks/lonely",), {WITH_FILE}),
+        (("--ignore=tasks/with_file",), {LONELY}),
+        (("--ignore-glob=*lonely*",), {WITH_FILE}),
+        (("--deselect=tasks/lonely",), {WITH_FILE}),
+        (("tasks/lonely",), {LONELY}),
+        (("tasks/lonely", "tasks/with_file"), {LONELY, WITH_FILE}),
+    ],
+)
+def test_both_layouts_of_a_package_are_selected_alike(
+    two_layouts: Project, arguments: tuple[str, ...], expected: set[str]
+):
+    assert set(collected(two_layouts, *arguments)) == {f"{name}[oracle]" for name in expected}
+
+
+def test_a_conftest_above_reaches_both_layouts(two_layouts: Project):
+    two_layouts.file(
+        "tasks/conftest.py",
+        """
+        import pytest
+
+        collect_ignore = ["with_file"]
+
+        def pytest_chalk_make_run_config(item, run_config):
+            return run_config.model_copy(update={"extra_config": {"heard": item.name}})
+        """,
+    )
+
+    assert collected(two_layouts) == [f"{LONELY}[oracle]"]
+    two_layouts.task(
+        "lonely",
+        """
+        def judge(self):
+            return Score(1, heard=self.config.extra_config["heard"])
+
+        Lonely = task("lonely", step("work", property(judge)))
+        """,
+    )
+    assert two_layouts.run().ret == 0
+    assert two_layouts.run_record()["steps"][0]["metadata"] == {"heard": "Lonely[oracle]"}
+
+
+def test_fixtures_and_set_up_of_a_packages_own_module_work(project: Project):
+    project.task(
+        "one",
+        """
+        import pytest
+
+        seen = []
+
+        def setup_module():
+            seen.append("set up")
+
+        @pytest.fixture
+        def answer():
+            return 42
+
+        def pre_hook(self, answer):
+            return {"answer": answer, "seen": list(seen)}
+
+        One = task("one", step("work", Score(1)), pre_hook=pre_hook)
+        """,
+    )
+
+    assert project.run().ret == 0
+    (event,) = [e for e in project.events() if e["type"] == "task_pre_hook_completed"]
+    assert event["metadata"] == {"answer": 42, "seen": ["set up"]}

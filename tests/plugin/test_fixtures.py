@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from plugin.conftest import Project
 
 ONE = 'One = task("one", step("work", Score(1)))\n'
@@ -268,3 +269,99 @@ def test_a_run_inside_a_run_is_refused(project: Project):
 
     failure = project.runs()["outer"]["steps"][0]["failure"]
     assert "already under way" in failure["message"]
+
+
+OURS = "chalk_model, chalk_run_config, chalk_submissions, chalk_student"
+OVERRIDES = {
+    "": "",
+    "chalk_model": """
+def chalk_model():
+    return ScriptedModel(["42"])
+""",
+    "chalk_run_config": """
+def chalk_run_config(chalk_run_config):
+    return chalk_run_config.model_copy(update={"turn_limit": 7})
+""",
+    "chalk_submissions": """
+def chalk_submissions(chalk_submissions, tmp_path):
+    return replace(chalk_submissions, directory=tmp_path)
+""",
+    "chalk_student": """
+def chalk_student(chalk_student):
+    return replace(chalk_student, slot=-1)
+""",
+}
+
+
+@pytest.mark.parametrize("overridden", OVERRIDES)
+def test_a_fixture_of_ours_is_the_same_by_itself_and_through_others(
+    project: Project, overridden: str
+):
+    """Where nobody overrides ours, they are filled in without pytest; pytest makes the same."""
+    project.task(
+        "one",
+        f"""
+        def pre_hook(self, through, {OURS}):
+            assert repr([{OURS}]) == repr(through)
+            assert chalk_run_config == self.config
+            return {{"turn_limit": chalk_run_config.turn_limit, "slot": chalk_student.slot}}
+
+        One = task("one", step("work", Score(1)), pre_hook=pre_hook)
+        """,
+    )
+    override = OVERRIDES[overridden] and f"@pytest.fixture{OVERRIDES[overridden]}"
+    project.file(
+        "conftest.py",
+        f"""
+from dataclasses import replace
+
+import pytest
+
+from pytest_chalk.models import ScriptedModel
+
+{override}
+@pytest.fixture
+def through({OURS}):
+    return [{OURS}]
+""",
+    )
+
+    result = project.run()
+
+    assert result.ret == 0, result.stdout.str()
+    (event,) = [e for e in project.events() if e["type"] == "task_pre_hook_completed"]
+    assert (event["metadata"]["turn_limit"] == 7) == (overridden == "chalk_run_config")
+    assert (event["metadata"]["slot"] == -1) == (overridden == "chalk_student")
+    assert project.run_record()["model"] == (
+        "scripted" if overridden == "chalk_model" else "oracle"
+    )
+
+
+def test_fixtures_of_ours_are_shown_where_pytest_shows_fixtures(project: Project):
+    project.task("one", ONE)
+
+    result = project.run("--setup-show")
+
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["*SETUP*chalk_model*", "*SETUP*chalk_run_config*"])
+
+
+def test_the_hook_for_the_run_config_is_asked_once_for_a_run(project: Project):
+    project.task("one", ONE)
+    project.file(
+        "conftest.py",
+        """
+        import pytest
+
+        def pytest_chalk_make_run_config(run_config):
+            print("asked for", run_config.task_id)
+
+        @pytest.fixture(autouse=True)
+        def looks(chalk_run_config):
+            pass
+        """,
+    )
+
+    result = project.run("-s")
+
+    assert result.stdout.str().count("asked for one") == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from inner_pytest import plugins
 from plugin.conftest import Project, verdicts
 
 CELERY_TASKS = """
@@ -48,18 +49,7 @@ def test_a_celery_project_collects_and_passes_as_without_the_plugin(
 ):
     celery_project(project)
     monkeypatch.setenv("PYTHONWARNINGS", "ignore")
-    plain = [
-        "-p",
-        "no:chalk",
-        "-p",
-        "xdist",
-        "-p",
-        "timeout",
-        "-p",
-        "no:cacheprovider",
-        "-p",
-        "no:randomly",
-    ]
+    plain = plugins("no:chalk", "xdist", "timeout", "no:cacheprovider", "no:randomly")
 
     without = project.pytester.runpytest_subprocess(*plain, *options)
     with_plugin = project.run_apart(*options)

@@ -69,6 +69,43 @@ def test_a_steps_own_pass_score_beats_the_option(project: Project):
     assert result.ret == 0
 
 
+@pytest.mark.parametrize("pass_score", ["float('nan')", "float('inf')", "10**400", "True", "'0.5'"])
+def test_a_pass_score_that_is_no_finite_number_is_the_authors_error(
+    project: Project, pass_score: str
+):
+    project.task(
+        "one",
+        f"""
+        own = property(lambda self: {pass_score})  # as an attribute it is refused at import
+        One = task("one", step("work", Score(1), pass_score=own))
+        """,
+    )
+
+    result = project.run()
+
+    assert result.ret == 1
+    record = project.run_record()
+    assert (record["outcome"], record["score"]) == ("error", None)
+    failure = record["steps"][0]["failure"]
+    assert (failure["stage"], failure["blame"]) == ("pass_score", "author")
+    assert "no finite number" in failure["message"]
+
+
+def test_a_pass_score_that_raises_is_the_authors_error(project: Project):
+    project.task(
+        "one",
+        """
+        own = property(lambda self: 1 / 0)
+        One = task("one", step("work", Score(1), pass_score=own))
+        """,
+    )
+
+    project.run()
+
+    failure = project.run_record()["steps"][0]["failure"]
+    assert (failure["stage"], failure["exception_type"]) == ("pass_score", "ZeroDivisionError")
+
+
 def test_the_steps_after_one_that_does_not_continue_are_skipped_and_named(project: Project):
     project.task(
         "one",

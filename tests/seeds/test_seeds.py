@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from inner_pytest import plugins
 from seeds.blocks import PLACES, SEEDS, read_blocks, read_pages
 
 from pytest_chalk.discovery.alias_path import child_environment
@@ -17,18 +18,7 @@ from pytest_chalk.discovery.settings import make_settings
 
 MISSING = Path("/nonexistent/seeds")
 SOURCES = {"seeds": SEEDS, "examples": MISSING} if SEEDS.is_dir() else {"examples": MISSING}
-PLUGINS = (
-    "-p",
-    "chalk",
-    "-p",
-    "xdist",
-    "-p",
-    "timeout",
-    "-p",
-    "no:randomly",
-    "-p",
-    "no:cacheprovider",
-)
+PLUGINS = plugins("chalk", "xdist", "timeout", "no:randomly", "no:cacheprovider")
 
 SNIPPETS = '''
 """Runs blocks that are no modules, as they stand."""

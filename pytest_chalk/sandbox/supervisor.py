@@ -299,6 +299,8 @@ class Supervisor:
                     break
                 time.sleep(0.001)
                 self.reap()
+            # One that died between the reaping and the look was not seen living: report it too.
+            met_somebody = self.reap() > 0 or met_somebody
             if not met_somebody:
                 return []
             if time.monotonic() >= end:

@@ -70,6 +70,16 @@ def test_a_killed_command_reports_its_signal(box):
     assert process.wait(1) == -9
 
 
+def test_the_ends_of_what_was_killed_are_known_at_once(box):
+    # A process can die between the supervisor's reaping and its look at who is alive.
+    for _ in range(40):
+        processes = [launch(box, "sleep", "60") for _ in range(3)]
+
+        box.kill_processes()
+
+        assert [process.poll() for process in processes] == [-9, -9, -9]
+
+
 def test_a_double_forked_daemon_in_its_own_session_is_killed(box, sh, wait_until_gone):
     pid = int(sh("(setsid sh -c 'echo $$; exec sleep 60' &)", time_limit_s=5).stdout)
 

@@ -1,12 +1,17 @@
 from __future__ import annotations
 
+import json
 import os
+import signal
+import socket
+import subprocess
 import time
 
 import pytest
 
 from pytest_chalk.sandbox import Command, clock_s
 from pytest_chalk.sandbox.process_table import kill_uid, living_of_uid
+from pytest_chalk.sandbox.supervisor import Supervisor
 
 root_only = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give the student a uid")
 
@@ -70,14 +75,31 @@ def test_a_killed_command_reports_its_signal(box):
     assert process.wait(1) == -9
 
 
-def test_the_ends_of_what_was_killed_are_known_at_once(box):
-    # A process can die between the supervisor's reaping and its look at who is alive.
-    for _ in range(40):
-        processes = [launch(box, "sleep", "60") for _ in range(3)]
+class DyingUnseen(Supervisor):
+    """Its one child dies after the reaping and before the look at who is alive."""
 
-        box.kill_processes()
+    def _strike(self):
+        pass
 
-        assert [process.poll() for process in processes] == [-9, -9, -9]
+    def _living(self):
+        for pid in self._launch_ids:
+            os.kill(pid, signal.SIGKILL)
+            os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+        return []
+
+
+def test_the_end_of_what_died_unseen_is_told_before_the_kill_is_answered():
+    ours, theirs = socket.socketpair()
+    ours.settimeout(5)
+    with ours, theirs, subprocess.Popen(["sleep", "60"]) as process:
+        supervisor = DyingUnseen(theirs, os.getuid(), os.getuid())
+        supervisor._launch_ids[process.pid] = 7
+
+        survivors = supervisor.kill_cohort(5)
+
+        process.returncode = -9  # reaped by the supervisor
+        assert survivors == []
+        assert json.loads(ours.recv(4096)) == {"exit": 7, "status": -9}
 
 
 def test_a_double_forked_daemon_in_its_own_session_is_killed(box, sh, wait_until_gone):

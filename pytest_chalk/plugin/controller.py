@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_chalk.errors import MachineError
 from pytest_chalk.plugin.items import TaskItem
 from pytest_chalk.plugin.report_data import ITEM_ATTRIBUTE, RUN_ATTRIBUTE
 from pytest_chalk.plugin.state import SESSION_KEY, only_looks
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
 
     from pytest_chalk.plugin.account import SessionAccount
+    from pytest_chalk.schemas.record import StepRecord
 
 
 class Controller:
@@ -55,7 +57,7 @@ class Controller:
         """Write down what a report brings; under the gate `mean` no task fails by itself."""
         if not hasattr(report, ITEM_ATTRIBUTE) and report.nodeid not in self._account.ledger:
             return
-        record = self._account.take(report)
+        record = self._take(report)
         if isinstance(record, RunRecord) and not hasattr(report, RUN_ATTRIBUTE):
             # A worker's death has no data of its own: show it as the error that it is.
             setattr(report, ITEM_ATTRIBUTE, {"task_id": record.task_id})
@@ -63,6 +65,13 @@ class Controller:
         gate = self._account.state.settings.gate
         if not gate.each and report.failed and report.when != "teardown":
             report.outcome = "passed"
+
+    def _take(self, report: pytest.TestReport) -> StepRecord | RunRecord | None:
+        try:
+            return self._account.take(report)
+        except MachineError as error:
+            # Going on would spend money on results that are lost.
+            pytest.exit(str(error), returncode=pytest.ExitCode.TESTS_FAILED)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
@@ -80,9 +89,15 @@ class Controller:
         interrupt_children(self._account.ledger.pids)
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_sessionfinish(self, exitstatus: int) -> Generator[None, None, None]:
+    def pytest_sessionfinish(
+        self, session: pytest.Session, exitstatus: int
+    ) -> Generator[None, None, None]:
         """Close the account, also after an interrupt."""
         if not only_looks(self._config):
             self._account.judge()
         yield
-        self._account.close(int(exitstatus))
+        try:
+            self._account.close(int(exitstatus))
+        except MachineError as error:  # the summary is printed: say it all the same
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+            self._config.get_terminal_writer().line(f"FAIL chalk: {error}", red=True, bold=True)

@@ -14,7 +14,7 @@ from pytest_chalk.plugin.report_data import (
     STEP_ATTRIBUTE,
 )
 from pytest_chalk.reports.clean import clean_text
-from pytest_chalk.schemas.record import Failure, RunRecord, StepRecord
+from pytest_chalk.schemas.record import Failure, LeftOut, RunRecord, StepRecord
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,7 +27,10 @@ class ItemAccount:
     Attributes:
         about: Task id, model, epoch and attempt, as the worker sent them.
         expected: False for an item that pytest skipped or expected to fail.
+        left_out: What pytest says of such an item.
         output: Captured text by step index; -1 is the item's own.
+        properties: Those of pytest, by `record_property`.
+        duration_s: Of all reports, as pytest adds them up.
     """
 
     nodeid: str
@@ -36,10 +39,12 @@ class ItemAccount:
     not_reached: list[str] = field(default_factory=list)
     run: RunRecord | None = None
     expected: bool = True
+    left_out: LeftOut | None = None
     skipped_by_mark: bool = False
-    skip_reason: str = ""
     teardown_error: str = ""
     output: dict[int, str] = field(default_factory=dict)
+    properties: list[tuple[str, Any]] = field(default_factory=list)
+    duration_s: float = 0.0
 
     def begin_attempt(self, about: dict[str, Any]) -> None:
         """Forget the earlier attempt's steps once a later one reports."""
@@ -86,6 +91,9 @@ class Ledger:
     def __contains__(self, nodeid: str) -> bool:
         return nodeid in self._accounts
 
+    def __getitem__(self, nodeid: str) -> ItemAccount:
+        return self._accounts[nodeid]
+
     @property
     def accounts(self) -> tuple[ItemAccount, ...]:
         """Every account."""
@@ -118,6 +126,7 @@ class Ledger:
         account = self._accounts.setdefault(report.nodeid, ItemAccount(report.nodeid))
         if about is not None:
             account.begin_attempt(about)
+        account.duration_s += report.duration
         if isinstance(report, pytest.SubtestReport):
             return _take_step(account, report)
         return _take_phase(account, report)
@@ -159,8 +168,7 @@ def _take_step(account: ItemAccount, report: pytest.SubtestReport) -> StepRecord
 
 def _take_phase(account: ItemAccount, report: pytest.TestReport) -> RunRecord | None:
     """Take the setup, call or teardown report of the item itself, or the one of a crash."""
-    if hasattr(report, "wasxfail"):
-        account.expected = False
+    _note_for_junit(account, report)
     found = getattr(report, RUN_ATTRIBUTE, None)
     if found is not None:
         run = RunRecord.model_validate(found)
@@ -181,6 +189,15 @@ def _take_phase(account: ItemAccount, report: pytest.TestReport) -> RunRecord | 
     return None
 
 
+def _note_for_junit(account: ItemAccount, report: pytest.TestReport) -> None:
+    """Keep what pytest's own testcase says: a journal has to tell the same."""
+    if report.when == "teardown":
+        account.properties = report.user_properties
+    if hasattr(report, "wasxfail"):
+        account.expected = False
+        account.left_out = _expected_to_fail(report)
+
+
 def is_rerun(report: pytest.TestReport) -> bool:
     """Tell whether pytest-rerunfailures will try the item again."""
     outcome: str = report.outcome
@@ -190,7 +207,17 @@ def is_rerun(report: pytest.TestReport) -> bool:
 def _take_skip(account: ItemAccount, report: pytest.TestReport) -> None:
     account.expected = False
     account.skipped_by_mark = report.when == "setup"
-    account.skip_reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else ""
+    if isinstance(report.longrepr, tuple):
+        path, line, text = report.longrepr
+        reason = text.removeprefix("Skipped: ")
+        account.left_out = LeftOut(
+            kind="pytest.skip", reason=reason, text=f"{path}:{line}: {reason}"
+        )
+
+
+def _expected_to_fail(report: pytest.TestReport) -> LeftOut:
+    reason = str(getattr(report, "wasxfail", "")).removeprefix("reason: ")
+    return LeftOut(kind="pytest.xfail" if report.skipped else "", reason=reason)
 
 
 def _crash(account: ItemAccount, report: pytest.TestReport) -> Failure:

@@ -155,3 +155,17 @@ class RunRecord(Frozen):
     def is_scored(self) -> bool:
         """Whether the score counts: the work was measured, whatever it was worth."""
         return self.outcome in {"passed", "failed", "misbehaved"}
+
+
+class LeftOut(Frozen):
+    """Why an item does not count: pytest skipped it, or it was expected to fail.
+
+    Attributes:
+        kind: `pytest.skip` or `pytest.xfail`, as in JUnit files; empty for one that was expected
+            to fail and passed.
+        text: Reason with place, where there is one.
+    """
+
+    kind: str
+    reason: Text = ""
+    text: Text = ""

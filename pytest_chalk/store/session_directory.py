@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from pytest_chalk.errors import MachineError
+from pytest_chalk.errors import MachineError, RunOptionError
 from pytest_chalk.store.journal import is_in_use
 
 _IGNORE_ALL = "# Results of pytest-chalk; not for version control.\n*\n"
@@ -124,6 +124,39 @@ class SessionDirectory:
                 "Free the disk or choose another place with --chalk-session-dir."
             )
             raise MachineError(message) from error
+
+
+def find_session(base: Path, session_id: str = "") -> SessionDirectory:
+    """Return a session that has a journal; the newest where no id is given.
+
+    The beginning of an id will do where it is that of one session only.
+
+    Raises:
+        RunOptionError: There is none, or several begin so; names those that there are.
+    """
+    known = session_ids(base)
+    fits = [name for name in known if name == session_id]
+    fits = fits or [name for name in known if name.startswith(session_id)]
+    if session_id in {"", "latest"}:
+        fits = known[-1:]
+    if len(fits) == 1:
+        return SessionDirectory(base, fits[0])
+    if not known:
+        raise RunOptionError(
+            where="session",
+            problem=f"there is no session in {str(base)!r}",
+            fix="Run pytest on the tasks first, or name the directory of another project",
+        )
+    raise RunOptionError(
+        where=f"session {session_id or 'latest'!r}",
+        problem=f"{len(fits) or 'no'} session{'s' if fits else ''} of that name in {str(base)!r}",
+        fix=f"Name one of: {', '.join(reversed(known))}",
+    )
+
+
+def session_ids(base: Path) -> list[str]:
+    """Return the ids of all sessions that have a journal, oldest first."""
+    return sorted(path.parent.name for path in (base / "sessions").glob("*/journal.jsonl"))
 
 
 def _ignore_in_git(base: Path) -> None:

@@ -125,7 +125,7 @@ HOOKS = [name for name in vars(hookspecs) if name.startswith("pytest_")]
 ERRORS = [
     name
     for name, value in vars(pytest_chalk.errors).items()
-    if inspect.isclass(value) and issubclass(value, Exception) and not name.startswith("_")
+    if inspect.isclass(value) and issubclass(value, BaseException) and not name.startswith("_")
 ]
 
 

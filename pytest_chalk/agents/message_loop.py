@@ -91,13 +91,14 @@ class MessageLoop:
         )
         reply = self._model.reply(request)
         conversation.add(reply.message, finish_reason=reply.finish_reason)
-        if reply.input_tokens or reply.output_tokens:
+        if reply.input_tokens or reply.output_tokens or reply.usd:
             conversation.emit(
                 TokenUsageEvent(
                     input_tokens=reply.input_tokens,
                     output_tokens=reply.output_tokens,
                     cache_read_tokens=reply.cache_read_tokens,
                     cache_write_tokens=reply.cache_write_tokens,
+                    usd=reply.usd,
                 )
             )
         return reply

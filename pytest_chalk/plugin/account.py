@@ -12,7 +12,7 @@ import pytest
 from pytest_chalk.errors import MachineError
 from pytest_chalk.plugin.gate import GateVerdict, judge_session
 from pytest_chalk.plugin.ledger import Ledger
-from pytest_chalk.schemas.record import RunRecord
+from pytest_chalk.schemas.record import RunRecord, Usage
 from pytest_chalk.store.journal import Journal
 
 if TYPE_CHECKING:
@@ -82,7 +82,13 @@ class SessionAccount:
         if self._journal is None:
             return
         problems = list(self.verdict.problems) if self.verdict else []
-        entry = {"exit_status": exit_status, "problems": problems, "finished_at": _now()}
+        usage = sum((run.usage for run in self.ledger.runs), Usage())
+        entry = {
+            "exit_status": exit_status,
+            "problems": problems,
+            "usage": usage.model_dump(mode="json"),
+            "finished_at": _now(),
+        }
         self._append("session_finished", entry, sync=True)
         self._journal.close()
 

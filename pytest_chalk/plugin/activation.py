@@ -9,6 +9,7 @@ import pytest
 
 from pytest_chalk.discovery.classes import TaskRegistry
 from pytest_chalk.errors import RunOptionError
+from pytest_chalk.plugin.budget import SessionPurse, check_prices
 from pytest_chalk.plugin.project import discovery_settings
 from pytest_chalk.plugin.settings import read_settings
 from pytest_chalk.plugin.state import STATE, ChalkState, is_worker, session_directory
@@ -32,16 +33,19 @@ def activate(config: pytest.Config) -> ChalkState:
     try:
         settings = read_settings(config)
         discovery = discovery_settings(config)
+        directory = session_directory(config, settings)
         state = ChalkState(
             config=config,
             settings=settings,
             discovery=discovery,
             registry=TaskRegistry(discovery),
-            directory=session_directory(config, settings),
+            directory=directory,
+            purse=SessionPurse(settings.budget, directory),
         )
         config.stash[STATE] = state
         for name in settings.models if not is_worker(config) else ():
             state.student(name)
+        check_prices(state.students, settings)
     except RunOptionError as error:
         raise pytest.UsageError(str(error)) from None
     _register(config, state)

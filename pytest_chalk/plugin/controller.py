@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_chalk.errors import MachineError
+from pytest_chalk.plugin.header import render_plan
 from pytest_chalk.plugin.items import TaskItem
+from pytest_chalk.plugin.ledger import model_in
 from pytest_chalk.plugin.report_data import ITEM_ATTRIBUTE, RUN_ATTRIBUTE
 from pytest_chalk.plugin.state import SESSION_KEY, only_looks
 from pytest_chalk.sandbox.own_process import interrupt_children
@@ -44,10 +46,28 @@ class Controller:
             tasks = [item for item in session.items if isinstance(item, TaskItem)]
             self._plan([item.nodeid for item in tasks], {t.nodeid: t.task_class.id for t in tasks})
 
+    def pytest_report_collectionfinish(self, items: Sequence[pytest.Item]) -> list[str]:
+        """Say how much is to run, before anything is sent."""
+        nodeids = [item.nodeid for item in items if isinstance(item, TaskItem)]
+        return self._announcement(nodeids)
+
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
-        """Take note of what is to run in workers."""
-        self._plan([nodeid for nodeid in ids if self._is_task_nodeid(nodeid)], {})
+        """Take note of what is to run in workers, and say it once."""
+        nodeids = [nodeid for nodeid in ids if self._is_task_nodeid(nodeid)]
+        is_first = not self._account.ledger.accounts
+        self._plan(nodeids, {})
+        terminal: Any = self._config.pluginmanager.get_plugin("terminalreporter")
+        if is_first and terminal is not None and self._config.get_verbosity() >= 0:
+            terminal.ensure_newline()
+            for line in self._announcement(nodeids):
+                terminal.write_line(line)
+
+    def _announcement(self, nodeids: Sequence[str]) -> list[str]:
+        if not nodeids or only_looks(self._config):
+            return []
+        settings = self._account.state.settings
+        return [render_plan(settings, [model_in(nodeid, settings.models) for nodeid in nodeids])]
 
     def _plan(self, nodeids: Sequence[str], task_ids: Mapping[str, str]) -> None:
         self._account.ledger.plan(nodeids, self._account.state.settings.models, task_ids)

@@ -85,7 +85,7 @@ class Ledger:
         `task_ids` by node id: a controller that has no items of its own does not know them.
         """
         for nodeid in nodeids:
-            about = {"model": _model_in(nodeid, models), "task_id": task_ids.get(nodeid, "")}
+            about = {"model": model_in(nodeid, models), "task_id": task_ids.get(nodeid, "")}
             self._accounts.setdefault(nodeid, ItemAccount(nodeid, about))
 
     def __contains__(self, nodeid: str) -> bool:
@@ -145,7 +145,7 @@ class Ledger:
         return ended
 
 
-def _model_in(nodeid: str, models: Sequence[str]) -> str:
+def model_in(nodeid: str, models: Sequence[str]) -> str:
     """Return the student that a node id names; empty where a conftest brings its own."""
     parameters = nodeid.partition("[")[2].removesuffix("]")
     fits = [m for m in models if parameters == m or parameters.startswith(f"{m}-")]

@@ -15,6 +15,7 @@ from pytest_chalk.store.session_directory import SessionDirectory, new_session_i
 if TYPE_CHECKING:
     from pytest_chalk.discovery.classes import TaskRegistry
     from pytest_chalk.discovery.settings import DiscoverySettings
+    from pytest_chalk.plugin.budget import SessionPurse
     from pytest_chalk.plugin.settings import SessionSettings
     from pytest_chalk.runner.students import Student
 
@@ -31,6 +32,7 @@ class ChalkState:
     discovery: DiscoverySettings
     registry: TaskRegistry
     directory: SessionDirectory
+    purse: SessionPurse
     students: dict[str, Student] = field(default_factory=dict)
 
     def student(self, name: str) -> Student:

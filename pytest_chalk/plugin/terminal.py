@@ -52,6 +52,12 @@ class Terminal:
             terminal.line(
                 f"mean {verdict.mean:.3f} over {verdict.scored} scored of {verdict.planned}{note}"
             )
+        budget = self._account.state.settings.budget
+        if budget.is_bound:
+            spent = self._account.state.purse.total()
+            left_out = sum(run.outcome == "not_run" for run in runs)
+            note = f"; {left_out} run{'s' if left_out != 1 else ''} not run" if left_out else ""
+            terminal.line(f"budget: {budget.describe(spent)} spent{note}")
         for run in runs:
             if run.outcome == "misbehaved":
                 terminal.line(f"MISBEHAVED {run.nodeid}: {run.reason}", red=True)

@@ -22,14 +22,14 @@ CRASHED = "???"
 Status: TypeAlias = tuple[str, str, str]
 """Category, letter, word: see `pytest_report_teststatus`."""
 
-_STEP_LETTERS = {"failed": "u", "misbehaved": "u", "error": "e", "not_run": "e", "skipped": "-"}
-_ITEM_LETTERS = {"passed": ".", "failed": "F", "misbehaved": "F", "error": "E", "not_run": "E"}
+_STEP_LETTERS = {"failed": "u", "misbehaved": "u", "error": "e", "not_run": "n", "skipped": "-"}
+_ITEM_LETTERS = {"passed": ".", "failed": "F", "misbehaved": "F", "error": "E", "not_run": "N"}
 _CATEGORIES = {
     "passed": "passed",
     "failed": "failed",
     "misbehaved": "failed",
     "error": "error",
-    "not_run": "error",
+    "not_run": "not run",
 }
 
 

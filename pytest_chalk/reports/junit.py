@@ -179,7 +179,7 @@ def _fill_item(element: ET.Element, case: JunitCase, run: RunRecord, style: Juni
         text = text if run.outcome == "passed" else f"{text}\n{render_run_failure(run)}"
         _add_verdict(element, "error", "teardown failed", text)
     elif run.outcome != "passed":
-        _add_verdict(element, _tag(run.outcome), run.reason, render_run_failure(run))
+        _add_verdict(element, run.outcome, run.reason, render_run_failure(run))
     _add_output(element, case.output.get(-1, ""))
 
 
@@ -202,7 +202,7 @@ def _step_element(owner: str, step: StepRecord, run: RunRecord, style: JunitStyl
         _add_properties(ET.SubElement(element, "properties"), _step_properties(step))
     if step.outcome != "passed":
         text = render_step_failure(step, run.transcript)
-        _add_verdict(element, _tag(step.outcome), step.reason, text)
+        _add_verdict(element, step.outcome, step.reason, text)
     return element
 
 
@@ -216,9 +216,13 @@ def _tag(outcome: Outcome) -> str:
     return tags.get(outcome, "error")
 
 
-def _add_verdict(element: ET.Element, tag: str, message: str, text: str) -> None:
+def _add_verdict(element: ET.Element, outcome: Outcome, message: str, text: str) -> None:
+    """Add a verdict; its type tells apart the outcomes that share a tag."""
+    tag = _tag(outcome)
     first = message.strip().partition("\n")[0] or tag
-    verdict = ET.Element(tag, message=clean_text(first, max_chars=MAX_MESSAGE_CHARS))
+    verdict = ET.Element(
+        tag, message=clean_text(first, max_chars=MAX_MESSAGE_CHARS), type=f"chalk.{outcome}"
+    )
     verdict.text = clean_text(text)
     # Strict schemas want it after the properties and before the output.
     element.insert(int(element.find("properties") is not None), verdict)
@@ -245,6 +249,7 @@ def _run_properties(nodeid: str, run: RunRecord) -> dict[str, str]:
         "chalk.turns": str(run.usage.turns),
         "chalk.input_tokens": str(run.usage.input_tokens),
         "chalk.output_tokens": str(run.usage.output_tokens),
+        "chalk.usd": "" if run.usage.usd is None else repr(run.usage.usd),
         "chalk.isolation": run.isolation,
         "chalk.transcript": run.transcript,
     }

@@ -6,6 +6,7 @@ import xml.etree.ElementTree as ET
 from typing import TYPE_CHECKING
 
 from pytest_chalk.reports.summary import mean_score
+from pytest_chalk.schemas.record import sum_usd
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,6 +41,9 @@ def suite_properties(
         values["chalk.gate"] = "passed" if gate else "failed"
     if mean is not None:
         values["chalk.mean_score"] = f"{mean:.6g}"
+    usd = sum_usd(run.usage.usd for run in runs)
+    if usd is not None:
+        values["chalk.usd"] = repr(usd)
     return values
 
 

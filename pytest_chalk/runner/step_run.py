@@ -10,14 +10,21 @@ from typing import TYPE_CHECKING, TypeVar
 from pytest_chalk.authoring.judge import checked_scoring
 from pytest_chalk.authoring.ports import StepWork
 from pytest_chalk.authoring.step_clock import StepClock
-from pytest_chalk.errors import TaskDefinitionError
+from pytest_chalk.errors import BudgetSpent, TaskDefinitionError
 from pytest_chalk.reports.clean import clean_object, clean_text
 from pytest_chalk.runner.user_code import Misbehaved, Returned, call_user_code, failure_of
 from pytest_chalk.runner.verdict import is_partial, passes, reason_for_failing
 from pytest_chalk.sandbox import save_artifact
 from pytest_chalk.schemas.chat import Message
 from pytest_chalk.schemas.plain import as_finite
-from pytest_chalk.schemas.record import Failure, LimitHit, PassRule, StepRecord, Usage
+from pytest_chalk.schemas.record import (
+    Failure,
+    LimitHit,
+    PassRule,
+    StepRecord,
+    Usage,
+    sum_usd,
+)
 from pytest_chalk.schemas.scoring import Scoring
 from pytest_chalk.schemas.transcript import (
     ErrorEvent,
@@ -118,6 +125,8 @@ class StepRun:
             self._write_failure(stopped.failure)
             summary = stopped.failure.summary
             return _Verdict("error", summary, failure=stopped.failure, limit=limit)
+        except BudgetSpent as spent:
+            return _Verdict("not_run", str(spent), limit=limit)
         except _MisbehavedError as found:
             scoring = Scoring(0.0, {"misbehavior": str(found)}, continue_task=False)
             self._scene.transcript.add(ScoringEvent(scoring=scoring))
@@ -204,6 +213,7 @@ class StepRun:
             turns=turns,
             input_tokens=sum(event.input_tokens for event in tokens),
             output_tokens=sum(event.output_tokens for event in tokens),
+            usd=sum_usd(event.usd for event in tokens),
         )
 
 

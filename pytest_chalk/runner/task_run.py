@@ -344,6 +344,18 @@ def broken_run(spec: RunSpec, error: BaseException, steps: Sequence[StepRecord] 
     )
 
 
+def unstarted_run(spec: RunSpec, reason: str) -> RunRecord:
+    """Return the record of a run that was planned and for which nothing was done."""
+    return RunRecord(
+        **_place_of(spec),
+        run_id=spec.config.run_id,
+        task_id=spec.config.task_id,
+        model=spec.config.model,
+        outcome="not_run",
+        reason=reason,
+    )
+
+
 def _misbehaved_early(message: str) -> Failure:
     return Failure(
         stage="preparation",

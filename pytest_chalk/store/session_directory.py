@@ -58,6 +58,16 @@ class SessionDirectory:
         """The session's journal file."""
         return self.path / "journal.jsonl"
 
+    def spending_path(self) -> Path:
+        """Return the file of what the session's models have used; the directory it is in exists.
+
+        Raises:
+            MachineError: The directory cannot be made.
+        """
+        if not self.path.is_dir():
+            self._make(self.path)
+        return self.path / "spending.json"
+
     def run_directory(self, run_id: str) -> Path:
         """Return the directory of one run's submissions and artifacts, made if missing.
 

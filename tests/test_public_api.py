@@ -33,6 +33,7 @@ NAMES = {
         "collect_submission",
         "create_task",
         "delete_files",
+        "judge_record",
         "kill_processes",
         "run_task",
         "save_artifact",

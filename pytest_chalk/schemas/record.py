@@ -139,7 +139,9 @@ class RunRecord(Frozen):
     Attributes:
         score: The score of the last step that was scored; None when the run is not `scored`.
         not_reached: Names of the steps that never began.
+        config: What the run was made with; None in records of before it was kept.
         transcript: Path of the transcript file, or empty when none was written.
+        submissions: Where what it handed in is saved, whether there is anything or not.
         isolation: The level that held the student, for example `uid`.
     """
 
@@ -162,7 +164,9 @@ class RunRecord(Frozen):
     attempt: int = 1
     started_at: datetime | None = None
     duration_s: float = 0.0
+    config: RunConfig | None = None
     transcript: str = ""
+    submissions: str = ""
     artifacts: str = ""
     isolation: str = ""
 

@@ -16,6 +16,8 @@ from pytest_chalk.schemas.record import RunRecord, Usage
 from pytest_chalk.store.journal import Journal
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pytest_chalk.plugin.ledger import ItemAccount
     from pytest_chalk.plugin.state import ChalkState
     from pytest_chalk.schemas.record import StepRecord
@@ -99,12 +101,12 @@ class SessionAccount:
                 self._write(record, record.nodeid)
 
     def _write(self, record: StepRecord | RunRecord, nodeid: str) -> None:
-        entry = {"nodeid": nodeid, "record": record.model_dump(mode="json")}
+        entry = {"nodeid": nodeid}
         kind, index = ("run", -1) if isinstance(record, RunRecord) else ("step", record.index)
         output = self.ledger[nodeid].output.get(index)
         if output:
             entry["output"] = output
-        self._append(kind, entry, sync=kind == "run")
+        self._append(kind, entry, record=record, sync=kind == "run")
 
     def _write_end(self, account: ItemAccount) -> None:
         """Write what the records of an item do not say, if there is anything."""
@@ -122,12 +124,19 @@ class SessionAccount:
         else:
             self._append("item", entry)
 
-    def _append(self, entry_type: str, entry: dict[str, Any], *, sync: bool = False) -> None:
+    def _append(
+        self,
+        entry_type: str,
+        entry: Mapping[str, Any],
+        *,
+        record: StepRecord | RunRecord | None = None,
+        sync: bool = False,
+    ) -> None:
         if self.broken:
             return
         try:
             journal = self._journal or self._open_journal()
-            journal.append(entry_type, entry, sync=sync)
+            journal.append(entry_type, entry, record=record, sync=sync)
         except MachineError as error:
             self.broken = str(error)
             raise

@@ -81,7 +81,7 @@ class Controller:
         if isinstance(record, RunRecord) and not hasattr(report, RUN_ATTRIBUTE):
             # A worker's death has no data of its own: show it as the error that it is.
             setattr(report, ITEM_ATTRIBUTE, {"task_id": record.task_id})
-            setattr(report, RUN_ATTRIBUTE, record.model_dump(mode="json"))
+            setattr(report, RUN_ATTRIBUTE, record)
         gate = self._account.state.settings.gate
         if not gate.each and report.failed and report.when != "teardown":
             report.outcome = "passed"

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 
-@dataclass
+@dataclass(slots=True)
 class ItemAccount:
     """What the reports said about one task item: its latest attempt.
 
@@ -51,6 +51,12 @@ class ItemAccount:
         if about.get("attempt", 1) > self.about.get("attempt", 1):
             self.steps, self.not_reached, self.run, self.output = {}, [], None, {}
         self.about = about
+
+    def keep_output(self, step: int, report: pytest.TestReport) -> None:
+        """Keep what was captured, if anything was."""
+        captured = [f"--- {name} ---\n{text}" for name, text in report.sections if text]
+        if captured:
+            self.output[step] = "\n".join(captured)
 
     def broken(self, failure: Failure, *, outcome: str = "error") -> RunRecord:
         """Return the record of a run whose worker sent none."""
@@ -157,25 +163,21 @@ def _take_step(account: ItemAccount, report: pytest.SubtestReport) -> StepRecord
     if unreached is not None:
         account.not_reached.append(unreached)
         return None
-    found = getattr(report, STEP_ATTRIBUTE, None)
-    if found is None:
-        return None
-    step = StepRecord.model_validate(found)
-    account.steps[step.index] = step
-    account.output[step.index] = _captured(report)
+    step: StepRecord | None = getattr(report, STEP_ATTRIBUTE, None)
+    if step is not None:
+        account.steps[step.index] = step
+        account.keep_output(step.index, report)
     return step
 
 
 def _take_phase(account: ItemAccount, report: pytest.TestReport) -> RunRecord | None:
     """Take the setup, call or teardown report of the item itself, or the one of a crash."""
     _note_for_junit(account, report)
-    found = getattr(report, RUN_ATTRIBUTE, None)
-    if found is not None:
-        run = RunRecord.model_validate(found)
-        if is_rerun(report):  # recorded, but a later attempt counts
-            return run
-        account.run = run
-        account.output[-1] = _captured(report)
+    run: RunRecord | None = getattr(report, RUN_ATTRIBUTE, None)
+    if run is not None:
+        if not is_rerun(report):  # else it is recorded, but a later attempt counts
+            account.run = run
+            account.keep_output(-1, report)
         return run
     if is_rerun(report):
         return None
@@ -235,7 +237,3 @@ def _crash(account: ItemAccount, report: pytest.TestReport) -> Failure:
         message=message,
         traceback=text,
     )
-
-
-def _captured(report: pytest.TestReport) -> str:
-    return "\n".join(f"--- {name} ---\n{text}" for name, text in report.sections if text)

@@ -1,4 +1,4 @@
-"""What travels on pytest's reports: records as plain JSON, from workers to the controller."""
+"""What travels on pytest's reports: records, as plain JSON where a report leaves its process."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from pytest_chalk.plugin.items import TaskItem
 from pytest_chalk.plugin.running import CURRENT_STEP, NOT_REACHED, RUN
 from pytest_chalk.reports.clean import clean, clean_text
 from pytest_chalk.runner.students import student_name
+from pytest_chalk.schemas.record import RunRecord, StepRecord
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
 ITEM_ATTRIBUTE = "chalk_item"
-"""On every report of a task item: task id, model, epoch, attempt."""
+"""On every report of a task item: task id, model, epoch, attempt, pid. Shared: never changed."""
 
 STEP_ATTRIBUTE = "chalk_step"
 """On the report of a step's sub-test: its `StepRecord`."""
@@ -26,6 +27,8 @@ NOT_REACHED_ATTRIBUTE = "chalk_not_reached"
 
 RUN_ATTRIBUTE = "chalk_run"
 """On the report of an item's call: its `RunRecord`."""
+
+_RECORDS: dict[str, type[StepRecord | RunRecord]] = {STEP_ATTRIBUTE: StepRecord, RUN_ATTRIBUTE: RunRecord}
 
 
 class ReportWriter:
@@ -48,17 +51,38 @@ class ReportWriter:
         setattr(report, ITEM_ATTRIBUTE, _item_data(item))
         step, unreached = item.stash.get(CURRENT_STEP, None), item.stash.get(NOT_REACHED, "")
         if step is not None:
-            setattr(report, STEP_ATTRIBUTE, step.model_dump(mode="json"))
+            setattr(report, STEP_ATTRIBUTE, step)
         elif unreached:
             setattr(report, NOT_REACHED_ATTRIBUTE, unreached)
         elif call.when == "call" and RUN in item.stash:
-            setattr(report, RUN_ATTRIBUTE, item.stash[RUN].model_dump(mode="json"))
+            setattr(report, RUN_ATTRIBUTE, item.stash[RUN])
             del item.stash[RUN]
         if report.skipped and isinstance(report.longrepr, tuple):
             # Where the task is, as pytest does for skip marks; not the line of ours that skipped.
             path, line, _ = item.reportinfo()
             report.longrepr = (str(path), (line or 0) + 1, report.longrepr[2])
         _make_sendable(report)
+        return report
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_report_to_serializable(
+        self, report: pytest.TestReport
+    ) -> Generator[None, dict[str, Any] | None, dict[str, Any] | None]:
+        """Write the records of a report that leaves this process as plain JSON."""
+        data = yield
+        for name in _RECORDS:
+            if data is not None and name in data:
+                data[name] = getattr(report, name).model_dump(mode="json")
+        return data
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_report_from_serializable(
+        self, data: dict[str, Any]
+    ) -> Generator[None, pytest.TestReport | None, pytest.TestReport | None]:
+        """Read the records of a report that comes from another process."""
+        report = yield
+        for name in _RECORDS.keys() & data.keys():
+            setattr(report, name, _RECORDS[name].model_validate(data[name]))
         return report
 
 

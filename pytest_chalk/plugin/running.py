@@ -41,9 +41,6 @@ NOT_REACHED = pytest.StashKey[str]()
 RUN = pytest.StashKey[RunRecord]()
 """The record of the item's latest attempt."""
 
-SPEC = pytest.StashKey[RunSpec]()
-"""What the item's latest attempt was asked to do."""
-
 _INTERRUPTS = (KeyboardInterrupt, pytest.exit.Exception)
 
 
@@ -103,7 +100,6 @@ def _plan(item: TaskItem, fixtures: Mapping[str, Any], *, local: bool) -> tuple[
         local=local,
         pass_rule=state.settings.pass_rule,
     )
-    item.stash[SPEC] = spec
     place = RunPlace(
         box=fixtures["chalk_student"].box,
         transcript=state.directory.transcript_path(config.run_id),

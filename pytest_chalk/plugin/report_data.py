@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_chalk.plugin.fixture_values import forget_run_config
 from pytest_chalk.plugin.items import TaskItem
 from pytest_chalk.plugin.running import CURRENT_STEP, NOT_REACHED, RUN
 from pytest_chalk.reports.clean import clean, clean_text
@@ -28,7 +29,12 @@ NOT_REACHED_ATTRIBUTE = "chalk_not_reached"
 RUN_ATTRIBUTE = "chalk_run"
 """On the report of an item's call: its `RunRecord`."""
 
-_RECORDS: dict[str, type[StepRecord | RunRecord]] = {STEP_ATTRIBUTE: StepRecord, RUN_ATTRIBUTE: RunRecord}
+_ABOUT = pytest.StashKey[dict[str, Any]]()
+
+_RECORDS: dict[str, type[StepRecord | RunRecord]] = {
+    STEP_ATTRIBUTE: StepRecord,
+    RUN_ATTRIBUTE: RunRecord,
+}
 
 
 class ReportWriter:
@@ -48,7 +54,7 @@ class ReportWriter:
         report = yield
         if not isinstance(item, TaskItem):
             return report
-        setattr(report, ITEM_ATTRIBUTE, _item_data(item))
+        setattr(report, ITEM_ATTRIBUTE, _about(item))
         step, unreached = item.stash.get(CURRENT_STEP, None), item.stash.get(NOT_REACHED, "")
         if step is not None:
             setattr(report, STEP_ATTRIBUTE, step)
@@ -57,6 +63,8 @@ class ReportWriter:
         elif call.when == "call" and RUN in item.stash:
             setattr(report, RUN_ATTRIBUTE, item.stash[RUN])
             del item.stash[RUN]
+        elif call.when == "teardown":
+            forget_run_config(item)
         if report.skipped and isinstance(report.longrepr, tuple):
             # Where the task is, as pytest does for skip marks; not the line of ours that skipped.
             path, line, _ = item.reportinfo()
@@ -86,24 +94,33 @@ class ReportWriter:
         return report
 
 
-def _item_data(item: TaskItem) -> dict[str, Any]:
+def _about(item: TaskItem) -> dict[str, Any]:
+    """Return the same data for all reports of an attempt: pytest keeps every report."""
+    known = item.stash.get(_ABOUT, None)
+    if known is not None and known["attempt"] == item.attempts:
+        return known
     model: Any = item.callspec.params.get("chalk_model") if hasattr(item, "callspec") else None
-    student = getattr(item, "funcargs", {}).get("chalk_model", model)
-    return {
+    funcargs: dict[str, Any] = getattr(item, "funcargs", {})
+    student = funcargs.get("chalk_model", model)
+    about = {
         "task_id": item.task_class.id,
         "model": clean_text(student_name(student)) if student is not None else "",
-        "epoch": getattr(item, "funcargs", {}).get("chalk_epoch", 1),
+        "epoch": funcargs.get("chalk_epoch", 1),
         "attempt": item.attempts,
         "pid": os.getpid(),
     }
+    item.stash[_ABOUT] = about
+    return about
 
 
 def _make_sendable(report: pytest.TestReport) -> None:
     """Replace text that would kill an xdist worker: what cannot be encoded cannot be sent."""
-    report.sections = [(clean_text(name), clean_text(text)) for name, text in report.sections]
-    report.user_properties = [
-        (clean_text(str(name)), clean(value)) for name, value in report.user_properties
-    ]
+    if report.sections:
+        report.sections = [(clean_text(name), clean_text(text)) for name, text in report.sections]
+    if report.user_properties:
+        report.user_properties = [
+            (clean_text(str(name)), clean(value)) for name, value in report.user_properties
+        ]
     if report.longrepr is not None and not isinstance(report.longrepr, tuple):
         text = report.longreprtext
         cleaned = clean_text(text)

@@ -44,13 +44,13 @@ RUN = pytest.StashKey[RunRecord]()
 _INTERRUPTS = (KeyboardInterrupt, pytest.exit.Exception)
 
 
-def run_item(fixtures: Mapping[str, Any], hook_arguments: Mapping[str, object]) -> None:
+def run_item(item: TaskItem, hook_arguments: Mapping[str, object]) -> None:
     """Run a task item once; its verdict is raised for pytest.
 
-    `fixtures` are the values of `items.FIXTURES`, `hook_arguments` those that `pre_hook` names.
+    `hook_arguments` are the values of the fixtures that `pre_hook` names.
     """
     __tracebackhide__ = True
-    item: TaskItem = fixtures["request"].node
+    fixtures: Mapping[str, Any] = item.funcargs
     student = check_student(fixtures["chalk_model"])
     spec, place = _plan(item, fixtures, local=bool(hook_arguments))
     why_not = _why_not_started(item, spec, student)

@@ -22,14 +22,14 @@ class Terminal:
     def __init__(self, config: pytest.Config, account: SessionAccount) -> None:
         self._config, self._account = config, account
         self._in_summary = False
+        self._is_verbose = config.get_verbosity(pytest.Config.VERBOSITY_SUBTESTS) > 0
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(self, report: Any) -> Status | None:  # noqa: ANN401 - any report
         """Show scores; also for reports whose outcome the gate `mean` has changed."""
         if not hasattr(report, ITEM_ATTRIBUTE):
             return None
-        verbose = self._config.get_verbosity(pytest.Config.VERBOSITY_SUBTESTS) > 0
-        return find_status(report, verbose=verbose, plain=self._in_summary)
+        return find_status(report, verbose=self._is_verbose, plain=self._in_summary)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:

@@ -10,6 +10,7 @@ import shutil
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 
 from pytest_chalk.errors import MachineError, RunOptionError
@@ -48,7 +49,7 @@ class SessionDirectory:
     base: Path
     session_id: str
 
-    @property
+    @cached_property
     def path(self) -> Path:
         """The session's own directory."""
         return self.base / "sessions" / self.session_id
@@ -85,7 +86,11 @@ class SessionDirectory:
 
     def run_path(self, run_id: str) -> Path:
         """Return where the directory of one run is, or will be."""
-        return self.path / "runs" / file_name(run_id)
+        return self._runs / file_name(run_id)
+
+    @cached_property
+    def _runs(self) -> Path:
+        return self.path / "runs"
 
     def transcript_path(self, run_id: str) -> Path:
         """Return the file for the transcript of one run; the directory it is in exists.
@@ -95,10 +100,9 @@ class SessionDirectory:
         Raises:
             MachineError: The directory cannot be made.
         """
-        runs = self.path / "runs"
-        if not runs.is_dir():
-            self._make(runs)
-        return runs / f"{file_name(run_id)}.jsonl"
+        if not self._runs.is_dir():
+            self._make(self._runs)
+        return self._runs / f"{file_name(run_id)}.jsonl"
 
     def open(self) -> None:
         """Make the directory, point `latest` to it, and keep git out of it.

@@ -5,14 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
+from pytest_chalk.models.estimate import (
+    estimated_input_tokens,
+    estimated_output_tokens,
+    is_counted,
+)
 from pytest_chalk.schemas.spending import NANO, Spent
 
 if TYPE_CHECKING:
     from pytest_chalk.authoring.ports import Model, ModelReply, ModelRequest
     from pytest_chalk.models.pricing import Price
-
-CHARS_PER_TOKEN = 3
-"""Where a provider gives no count. Rather too few than too many: English text has about four."""
 
 
 class Purse(Protocol):
@@ -43,26 +45,15 @@ class MeteredModel:
         """
         self._purse.check()
         reply = self._model.reply(request)
-        counted = reply if _is_counted(reply) else _estimated(request, reply)
+        counted = reply if is_counted(reply) else _estimated(request, reply)
         nano_usd = 0 if self._price is None else self._price.cost_nano_usd(counted)
         self._purse.pay(Spent(counted.input_tokens + counted.output_tokens, nano_usd))
         return reply if self._price is None else replace(reply, usd=nano_usd / NANO)
 
 
-def _is_counted(reply: ModelReply) -> bool:
-    return bool(reply.input_tokens or reply.output_tokens)
-
-
 def _estimated(request: ModelRequest, reply: ModelReply) -> ModelReply:
-    """Return a reply with counts by its length: a budget must hold where nobody counts.
-
-    Some servers never do, and none does in a reply that was cut off at the step's time limit.
-    """
-    asked = sum(len(str(message.content or "")) for message in request.messages)
-    asked += sum(len(f"{tool.name}{tool.description}{tool.parameters}") for tool in request.tools)
-    message = reply.message
-    said = len(message.text) + len(message.reasoning_content or "")
-    said += sum(len(made.function.arguments) for made in message.tool_calls or ())
     return replace(
-        reply, input_tokens=asked // CHARS_PER_TOKEN + 1, output_tokens=said // CHARS_PER_TOKEN + 1
+        reply,
+        input_tokens=estimated_input_tokens(request),
+        output_tokens=estimated_output_tokens(reply),
     )

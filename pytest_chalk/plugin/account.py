@@ -41,12 +41,22 @@ class SessionAccount:
         self._arguments = arguments
         self._journal: Journal | None = None
         self._ends: list[dict[str, Any]] = []  # of items, before there was a journal
+        self._is_planned = False
         self.broken = ""
 
     @property
     def has_records(self) -> bool:
         """Whether anything was written to the journal."""
         return self._journal is not None
+
+    def open(self) -> None:
+        """Open the journal before there is a record; nobody else can write it from here on.
+
+        Raises:
+            MachineError: It cannot be written, or somebody else does.
+        """
+        if self._journal is None:
+            self._open_journal()
 
     def take(self, report: pytest.TestReport) -> StepRecord | RunRecord | None:
         """Take a report in, and write down the record that it completes, if it does.
@@ -119,7 +129,7 @@ class SessionAccount:
             "properties": account.properties,
             "duration_s": account.duration_s,
         }
-        if self._journal is None:
+        if not self._is_planned:
             self._ends.append(entry)  # no journal only for this: tasks may all be skipped
         else:
             self._append("item", entry)
@@ -136,6 +146,8 @@ class SessionAccount:
             return
         try:
             journal = self._journal or self._open_journal()
+            if not self._is_planned:
+                self._write_plan(journal)
             journal.append(entry_type, entry, record=record, sync=sync)
         except MachineError as error:
             self.broken = str(error)
@@ -158,11 +170,15 @@ class SessionAccount:
                 "junit_properties": settings.junit_properties,
             },
         )
+        return journal
+
+    def _write_plan(self, journal: Journal) -> None:
+        """Write what is to run, as soon as there is something to write about it."""
+        self._is_planned = True
         planned = [account.nodeid for account in self.ledger.accounts]
         journal.append("planned", {"nodeids": planned})
         for entry in self._ends:
             journal.append("item", entry)
-        return journal
 
 
 def _now() -> str:

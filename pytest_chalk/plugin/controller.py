@@ -11,6 +11,7 @@ from pytest_chalk.plugin.header import render_plan
 from pytest_chalk.plugin.items import TaskItem
 from pytest_chalk.plugin.ledger import model_in
 from pytest_chalk.plugin.report_data import ITEM_ATTRIBUTE, RUN_ATTRIBUTE
+from pytest_chalk.plugin.resuming import restore
 from pytest_chalk.plugin.state import SESSION_KEY, only_looks
 from pytest_chalk.sandbox.own_process import interrupt_children
 from pytest_chalk.schemas.record import RunRecord
@@ -38,6 +39,15 @@ class Controller:
     def pytest_configure_node(self, node: Any) -> None:  # noqa: ANN401 - xdist exports no type
         """Give a worker of xdist the session's id."""
         node.workerinput[SESSION_KEY] = self._account.state.directory.session_id
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionstart(self) -> None:
+        """Take hold of a session that is resumed, before anything of it runs twice."""
+        if self._account.state.resumed is not None and not only_looks(self._config):
+            try:
+                self._account.open()
+            except MachineError as error:
+                raise pytest.UsageError(str(error)) from None
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
@@ -70,6 +80,9 @@ class Controller:
         return [render_plan(settings, [model_in(nodeid, settings.models) for nodeid in nodeids])]
 
     def _plan(self, nodeids: Sequence[str], task_ids: Mapping[str, str]) -> None:
+        resumed = self._account.state.resumed
+        if resumed is not None and resumed.log is not None:
+            restore(self._account.ledger, resumed.log, frozenset(nodeids))
         self._account.ledger.plan(nodeids, self._account.state.settings.models, task_ids)
 
     @pytest.hookimpl(tryfirst=True)
@@ -99,6 +112,9 @@ class Controller:
         came = yield
         if not only_looks(self._config):
             verdict = self._account.judge()
+            if self._account.state.resumed is not None:
+                # Nothing left to run is no "no tests ran": the gate has judged what there is.
+                session.testscollected = session.testscollected or verdict.planned
             if verdict.problems and not session.testsfailed:
                 session.testsfailed = 1  # as pytest-cov does: later is too late for other plugins
         return came

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from pytest_chalk.discovery.alias_path import report_aliases
+from pytest_chalk.plugin.resuming import header_lines
 from pytest_chalk.plugin.state import STATE, is_distributing
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def render_header(config: pytest.Config) -> list[str]:
         f"isolation={_isolation()}",
         f"session={state.directory.session_id}",
     ]
-    lines = [" ".join(parts), f"chalk names: {report_aliases().text}"]
+    lines = [" ".join(parts), *header_lines(config), f"chalk names: {report_aliases().text}"]
     if _kills_the_session(config):
         lines.append(
             "chalk: WARNING timeout_method=thread ends the whole session without a report when a "

@@ -29,6 +29,7 @@ class ItemAccount:
         expected: False for an item that pytest skipped or expected to fail.
         left_out: What pytest says of such an item.
         output: Captured text by step index; -1 is the item's own.
+        why_missing: What to say if it has no verdict when the session ends.
         properties: Those of pytest, by `record_property`.
         duration_s: Of all reports, as pytest adds them up.
     """
@@ -42,6 +43,7 @@ class ItemAccount:
     left_out: LeftOut | None = None
     skipped_by_mark: bool = False
     teardown_error: str = ""
+    why_missing: str = ""
     output: dict[int, str] = field(default_factory=dict)
     properties: list[tuple[str, Any]] = field(default_factory=list)
     duration_s: float = 0.0
@@ -94,6 +96,11 @@ class Ledger:
             about = {"model": model_in(nodeid, models), "task_id": task_ids.get(nodeid, "")}
             self._accounts.setdefault(nodeid, ItemAccount(nodeid, about))
 
+    def restore(self, account: ItemAccount, *, why_missing: str) -> None:
+        """Take over the account of an item that ran in an earlier process, unless it is known."""
+        account.why_missing = why_missing
+        self._accounts.setdefault(account.nodeid, account)
+
     def __contains__(self, nodeid: str) -> bool:
         return nodeid in self._accounts
 
@@ -142,11 +149,10 @@ class Ledger:
         ended = []
         for account in self.accounts:
             if account.run is None and account.expected:
-                failure = Failure(
-                    stage="session", blame="machine", exception_type="", message=reason
-                )
+                why = account.why_missing or reason
+                failure = Failure(stage="session", blame="machine", exception_type="", message=why)
                 account.run = account.broken(failure, outcome="not_run")
-                account.run = account.run.model_copy(update={"reason": reason})
+                account.run = account.run.model_copy(update={"reason": why})
                 ended.append(account.run)
         return ended
 

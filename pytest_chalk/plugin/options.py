@@ -96,6 +96,10 @@ SPECS = (
     ),
     OptionSpec("session-dir", "where results are kept (default: .chalk)", "DIR"),
     OptionSpec(
+        "resume", "go on with the newest session: run what it has no verdict on", kind="flag"
+    ),
+    OptionSpec("session", "go on with this session", "ID"),
+    OptionSpec(
         "allow-paid", "let models that cost money be named outside the command line", ini_only=True
     ),
     OptionSpec("tasks", "directory of the task packages (default: tasks)", ini_only=True),

@@ -182,9 +182,10 @@ def run_config_for(item: pytest.Item, student: Student) -> RunConfig:
     if not isinstance(item, TaskItem):
         return state.settings.run_config
     name, task_id = student_name(student), item.task_class.id
+    part = f"-r{state.resumed.part}" if state.resumed is not None else ""
     config = state.settings.run_config.model_copy(
         update={
-            "run_id": run_id_for(task_id, name, item.nodeid, item.attempts),
+            "run_id": run_id_for(task_id, name, item.nodeid, item.attempts) + part,
             "task_id": task_id,
             "model": name,
         }

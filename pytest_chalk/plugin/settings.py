@@ -21,6 +21,7 @@ from pytest_chalk.plugin.parsers import (
     whole_number,
     word,
 )
+from pytest_chalk.plugin.result_settings import ResultSettings, read_result_settings
 from pytest_chalk.schemas.record import PassRule
 from pytest_chalk.schemas.spending import Budget
 
@@ -72,6 +73,7 @@ class SessionSettings:
     keep_sessions: int
     junit_steps: bool
     junit_properties: bool
+    results: ResultSettings
 
 
 def read_settings(config: pytest.Config) -> SessionSettings:
@@ -111,6 +113,7 @@ def read_settings(config: pytest.Config) -> SessionSettings:
         keep_sessions=reader.read("keep-sessions", positive_count, 10),
         junit_steps=reader.read("junit-steps", boolean, default=True),
         junit_properties=reader.read("junit-properties", boolean, default=True),
+        results=read_result_settings(reader),
     )
 
 

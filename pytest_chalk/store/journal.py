@@ -27,8 +27,15 @@ class Journal:
     """
 
     def __init__(self, path: Path) -> None:
-        """Open or make the journal; see `LineFile`."""
+        """Open or make the journal; see `LineFile`.
+
+        Raises:
+            MachineError: It cannot be opened, or another process writes it.
+        """
         self.path = path
+        if is_in_use(path):
+            message = f"journal {str(path)!r} is written by another process: wait for its end"
+            raise MachineError(message)
         self._file = LineFile(path, "journal")
         _lock(self._file.fileno())
 

@@ -6,7 +6,11 @@ ChalkError
 │  ├─ TaskImportError             … a task package that cannot be imported as what it is
 │  ├─ ScoringError                … a judge that returned no usable score
 │  ├─ ScriptedModelError          … a scripted student that has no turn left
-│  └─ CassetteMissError           … a recording that does not have what a run asks for
+│  ├─ CassetteMissError           … a recording that does not have what a run asks for
+│  ├─ DatasetError                … a dataset that cannot be stored or read as asked
+│  └─ EvaluationError             … an evaluation that cannot be made, run or rescored as asked
+│     ├─ EvaluationNotFoundError  …… an id that the store does not have
+│     └─ EvaluationRunFailedError …… a run that ended without results
 ├─ StudentMisbehaviorError        the student: the step scores 0 and the run goes on to clean-up
 │  ├─ UnreapableCohortError       … its processes could not be confirmed gone
 │  └─ ReclaimError                … its files could not be removed
@@ -15,15 +19,13 @@ ChalkError
    ├─ SlotError                   … no student UID and directory can be had
    └─ ProviderError               … a model's provider failed, refused, or said nothing usable
 
-BudgetSpent                       nobody: the session's budget is spent, and the run is `not_run`
-
 A message says where, what was found, what was wanted and what to do. What user code raises is not
 in this tree: it is caught in one place and kept in the record with its stage.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -84,6 +86,40 @@ class CassetteMissError(TaskDefinitionError):
         super().__init__(f"cassette {str(path)!r}", problem, fix=fix)
 
 
+class DatasetError(TaskDefinitionError):
+    """A dataset cannot be stored or read: its rows, its file, its revision, or a missing extra."""
+
+
+class EvaluationError(TaskDefinitionError):
+    """An evaluation, a suite or a run cannot be made, advanced or rescored as asked."""
+
+
+class EvaluationNotFoundError(EvaluationError):
+    """The store has nothing of that id."""
+
+    def __init__(self, kind: str, identifier: object) -> None:
+        """Compose the message; `kind` is `evaluation`, `run`, `suite` or `dataset revision`."""
+        self.identifier = identifier
+        fix = "Look at `pytest-chalk evaluations list`, or at another store: ids are known in one"
+        super().__init__(f"{kind} {identifier!r}", "the store does not have it", fix=fix)
+
+
+class EvaluationRunFailedError(EvaluationError):
+    """A run failed or was canceled.
+
+    Attributes:
+        run: Its terminal handle.
+    """
+
+    def __init__(self, run: Any) -> None:  # noqa: ANN401 - its class is above this module
+        """Compose the message from the run's id, status and error message."""
+        self.run = run
+        status = str(getattr(run.status, "value", run.status))
+        problem = run.error_message or f"the run ended as {status}"
+        fix = "Mend what it names and run again; wait(raise_on_failure=False) returns the handle"
+        super().__init__(f"run {run.id!r}", problem, fix=fix)
+
+
 class StudentMisbehaviorError(ChalkError):
     """The student did something dubious: the step scores 0, with this message in its metadata.
 
@@ -132,14 +168,6 @@ class ProviderError(MachineError):
     @override
     def __reduce__(self) -> tuple[object, ...]:
         return (_rebuild, (type(self), self.args, dict(self.__dict__)))
-
-
-class BudgetSpent(BaseException):
-    """The session's budget is spent: what is under way ends as `not_run`, without a score.
-
-    Like KeyboardInterrupt no `Exception`: a judge or tool that catches those around a model's turn
-    would make a score of it.
-    """
 
 
 def _rebuild(

@@ -1,4 +1,4 @@
-"""The alias path: the import names `chalk` and `environment` of task code, as thin re-exports.
+"""The alias path: the import names `chalk`, `chalkcompute` and `environment`, as thin re-exports.
 
 One search directory per name under `pytest_chalk/_alias_path`, so that each name can be ours or
 somebody else's by itself. They go on this process's `sys.path` and on the `PYTHONPATH` of scoring
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from pytest_chalk.discovery.settings import Aliases, DiscoverySettings
 
-_NAMES = ("chalk", "environment")
+_NAMES = ("chalk", "chalkcompute", "environment")
 _OURS = "ours"
 
 _OUR_ENVIRONMENT = ("environment", "environment.paths", "environment.submissions")
@@ -65,7 +65,7 @@ class AliasReport:
 
     @property
     def text(self) -> str:
-        """One line for the pytest header: `chalk, environment: ours`."""
+        """One line for the pytest header: `chalk, chalkcompute, environment: ours`."""
         parts = [f"{', '.join(self.ours)}: ours"] if self.ours else []
         parts += [
             f"{name} is {owner}" if owner else f"{name}: nobody"
@@ -194,11 +194,12 @@ def _failed_name(error: BaseException) -> str | None:
     else:
         return None
     top = name.partition(".")[0]
-    return top if top == "chalk" or name in _OUR_ENVIRONMENT else None
+    return top if top in {"chalk", "chalkcompute"} or name in _OUR_ENVIRONMENT else None
 
 
 def _new_home(name: str) -> str:
-    return "pytest_chalk" if name == "chalk" else "pytest_chalk.sandbox"
+    homes = {"chalk": "pytest_chalk", "chalkcompute": "pytest_chalk.evaluations"}
+    return homes.get(name, "pytest_chalk.sandbox")
 
 
 def _distribution(name: str) -> str:

@@ -82,8 +82,7 @@ def run_reason(steps: Sequence[StepRecord]) -> str:
 
 def total_usage(steps: Sequence[StepRecord]) -> Usage:
     """Return tokens and turns over all steps."""
-    first, *others = [step.usage for step in steps] or [Usage()]
-    return sum(others, first)
+    return sum((step.usage for step in steps), Usage())
 
 
 def step_names(names: Sequence[str]) -> tuple[str, ...]:

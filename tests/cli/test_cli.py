@@ -318,5 +318,9 @@ def test_an_interrupt_exits_2(project):
 def test_the_alias_path_is_printed_for_type_checkers(project):
     directories = cli(project, "alias-path").stdout.split()
 
-    assert [Path(directory).name for directory in directories] == ["chalk", "environment"]
+    assert [Path(directory).name for directory in directories] == [
+        "chalk",
+        "chalkcompute",
+        "environment",
+    ]
     assert all(Path(directory).is_dir() for directory in directories)

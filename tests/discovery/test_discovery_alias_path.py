@@ -161,11 +161,11 @@ def test_our_names_come_last_and_the_report_says_so(project):
     printed = project.python(
         """
         print(report.text)
-        print(sys.path[-2:] == list(alias_directories().values()))
+        print(sys.path[-3:] == list(alias_directories().values()))
         """
     )
 
-    assert printed.splitlines() == ["chalk, environment: ours", "True"]
+    assert printed.splitlines() == ["chalk, chalkcompute, environment: ours", "True"]
 
 
 def foreign_chalk(tmp_path):
@@ -185,7 +185,7 @@ def test_a_real_package_keeps_its_name_and_the_report_says_who_it_is(project, tm
     printed = project.python("import chalk; print(report.text); print(chalk.red)", path=(site,))
 
     assert printed.splitlines() == [
-        f"environment: ours; chalk is {site / 'chalk' / '__init__.py'}",
+        f"chalkcompute, environment: ours; chalk is {site / 'chalk' / '__init__.py'}",
         "red",
     ]
 
@@ -249,7 +249,7 @@ def test_first_puts_our_chalk_before_a_real_package(project, tmp_path):
         path=(foreign_chalk(tmp_path),),
     )
 
-    assert printed.splitlines() == ["chalk, environment: ours", "a"]
+    assert printed.splitlines() == ["chalk, chalkcompute, environment: ours", "a"]
 
 
 def test_off_changes_nothing_and_says_what_to_write_instead(project):
@@ -266,7 +266,7 @@ def test_off_changes_nothing_and_says_what_to_write_instead(project):
         """
     )
 
-    assert printed.startswith("chalk: nobody; environment: nobody False")
+    assert printed.startswith("chalk: nobody; chalkcompute: nobody; environment: nobody False")
     assert "chalk_aliases is off" in printed
     assert "import from pytest_chalk" in printed
 
@@ -285,7 +285,7 @@ def test_a_package_that_only_an_import_hook_knows_keeps_its_name(project):
         """
     )
 
-    assert printed == "environment: ours; chalk is /src/chalk/__init__.py"
+    assert printed == "chalkcompute, environment: ours; chalk is /src/chalk/__init__.py"
 
 
 def test_a_bare_directory_called_environment_is_no_real_package_and_stays_importable(project):
@@ -299,7 +299,7 @@ def test_a_bare_directory_called_environment_is_no_real_package_and_stays_import
         path=(project.root,),
     )
 
-    assert printed == "chalk, environment: ours gym"
+    assert printed == "chalk, chalkcompute, environment: ours gym"
 
 
 def test_the_projects_own_environment_wins_in_either_order_of_installing(project):
@@ -318,7 +318,7 @@ def test_the_projects_own_environment_wins_in_either_order_of_installing(project
         """
     )
 
-    assert printed.startswith("True chalk: ours; environment is ")
+    assert printed.startswith("True chalk, chalkcompute: ours; environment is ")
 
 
 def test_installing_twice_leaves_one_entry_per_name(project):
@@ -330,7 +330,7 @@ def test_installing_twice_leaves_one_entry_per_name(project):
         """
     )
 
-    assert printed == "['chalk', 'environment']"
+    assert printed == "['chalk', 'chalkcompute', 'environment']"
 
 
 def test_override_can_be_imported_from_typing(project):

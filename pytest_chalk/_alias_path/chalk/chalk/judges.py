@@ -3,8 +3,6 @@
 from pytest_chalk.judges import (
     AlwaysPassJudge,
     ExecutableJudge,
-    FileJudge,
-    HiddenTestsJudge,
     Judge,
     RegexJudge,
 )
@@ -12,8 +10,6 @@ from pytest_chalk.judges import (
 __all__ = [
     "AlwaysPassJudge",
     "ExecutableJudge",
-    "FileJudge",
-    "HiddenTestsJudge",
     "Judge",
     "RegexJudge",
 ]

@@ -1,0 +1,43 @@
+"""`chalkcompute`: alias of `pytest_chalk.evaluations`, for code written against that name."""
+
+from __future__ import annotations
+
+from pytest_chalk.evaluations import (
+    DatasetClient,
+    DatasetError,
+    DatasetRevisionRef,
+    Evaluation,
+    EvaluationError,
+    EvaluationNotFoundError,
+    EvaluationRun,
+    EvaluationRunExecutionMode,
+    EvaluationRunFailedError,
+    EvaluationRunStatus,
+    EvaluationScorer,
+    EvaluationScorerResult,
+    EvaluationSuite,
+    function,
+    get_call_context,
+    scorers,
+    use_store,
+)
+
+__all__ = [
+    "DatasetClient",
+    "DatasetError",
+    "DatasetRevisionRef",
+    "Evaluation",
+    "EvaluationError",
+    "EvaluationNotFoundError",
+    "EvaluationRun",
+    "EvaluationRunExecutionMode",
+    "EvaluationRunFailedError",
+    "EvaluationRunStatus",
+    "EvaluationScorer",
+    "EvaluationScorerResult",
+    "EvaluationSuite",
+    "function",
+    "get_call_context",
+    "scorers",
+    "use_store",
+]

@@ -1,0 +1,82 @@
+"""The end of a run: its result as a dataset revision, and its summary."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pytest_chalk.evaluations.rescoring import RunPlan
+from pytest_chalk.evaluations.summary import summarize
+from pytest_chalk.store.result_file import ResultFile, ResultShape, ScorerColumns
+
+if TYPE_CHECKING:
+    from pytest_chalk.evaluations.place import Place
+    from pytest_chalk.evaluations.rescoring import Action
+    from pytest_chalk.schemas.evaluation import Column, Definition, Revision, RunState, ScorerSpec
+    from pytest_chalk.store.evaluation_store import EvaluationStore
+
+
+def source_of(store: EvaluationStore, run: RunState, definition: Definition) -> Revision:
+    """Return the revision a run reads its rows from: the dataset, or the result it rescores."""
+    if run.source_run_id:
+        result = store.get_run(run.source_run_id).result
+        if result is not None:
+            return store.datasets.get_revision(result)
+    return store.datasets.get_revision(definition.dataset)
+
+
+def finalize(place: Place, run: RunState, definition: Definition, source: Revision) -> None:
+    """Write the result of a run whose calls are all made, and end it.
+
+    Doing it twice does no harm: the same cells give the same file, and a run ends once.
+    """
+    store, plan = place.store, RunPlan.from_json(run.plan)
+    shape = ResultShape(
+        source=source,
+        columns=_dataset_columns(store, definition, source),
+        output_copied=not plan.task.calls_every_row,
+        scorers=_scorer_columns(store, run, definition, plan.scorers),
+    )
+    kinds = place.ledger.kinds(run.id)
+    result = ResultFile(
+        store.datasets.files,
+        shape,
+        kinds,
+        lambda start, stop: place.ledger.raw_cells(run.id, start, stop),
+    )
+    stored = result.write()
+    revision = store.datasets.add_revision(f"results of {definition.id}", stored)
+    summary = summarize(store.datasets.files, stored, [s.name for s in definition.scorers])
+    place.ends.succeed(run.id, place.owner_id, revision, summary)
+
+
+def _dataset_columns(
+    store: EvaluationStore, definition: Definition, source: Revision
+) -> tuple[Column, ...]:
+    """Return the dataset's columns; a result that is rescored has scores of others beside them."""
+    dataset = store.datasets.get_revision(definition.dataset)
+    return dataset.columns if source.ref == dataset.ref else _named(source, dataset.names)
+
+
+def _named(source: Revision, names: tuple[str, ...]) -> tuple[Column, ...]:
+    by_name = {column.name: column for column in source.columns}
+    return tuple(by_name[name] for name in names)
+
+
+def _scorer_columns(
+    store: EvaluationStore,
+    run: RunState,
+    definition: Definition,
+    actions: tuple[Action, ...],
+) -> tuple[ScorerColumns, ...]:
+    copied_from: tuple[ScorerSpec, ...] = ()
+    if run.source_run_id:
+        source_run = store.get_run(run.source_run_id)
+        copied_from = store.get_definition(source_run.evaluation_id).scorers
+    columns = []
+    for spec, action in zip(definition.scorers, actions, strict=True):
+        if action.copy_from is not None:
+            columns.append(ScorerColumns(spec.column, copied_from[action.copy_from - 1].column))
+        else:
+            expression = spec.identity if spec.kind == "sql" else None
+            columns.append(ScorerColumns(spec.column, expression=expression))
+    return tuple(columns)

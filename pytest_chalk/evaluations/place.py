@@ -1,0 +1,100 @@
+"""Which store is meant: one for each `.chalk` directory, opened once per process."""
+
+from __future__ import annotations
+
+import atexit
+import getpass
+import os
+import threading
+from pathlib import Path
+
+from pytest_chalk.discovery.settings import find_root, read_ini
+from pytest_chalk.store.cell_ledger import CellLedger
+from pytest_chalk.store.evaluation_store import EvaluationStore
+from pytest_chalk.store.owners import Owner
+from pytest_chalk.store.run_ends import RunEnds
+from pytest_chalk.store.workers import Workers
+
+_VARIABLE, _INI = "CHALK_SESSION_DIR", "chalk_session_dir"
+
+_LOCK = threading.RLock()
+_OPEN: dict[Path, Place] = {}
+_CHOSEN: list[Path] = []
+
+
+class Place:
+    """A store, and this process as one that works on it.
+
+    Attributes:
+        store: Suites, datasets, definitions and runs.
+        ledger: The cells of runs that have not ended.
+        ends: How runs end.
+        workers: The worker processes.
+    """
+
+    def __init__(self, base: Path) -> None:
+        self.store = EvaluationStore(base)
+        self.ledger = CellLedger(base, self.store.database)
+        self.ends = RunEnds(base, self.store.database)
+        self.workers = Workers(base, self.store.database)
+        self._owner: Owner | None = None
+        self._pid = 0
+
+    def has_worker(self) -> bool:
+        """Tell whether a worker process is there for `workflow` runs."""
+        return self.workers.is_any_alive()
+
+    @property
+    def owner_id(self) -> str:
+        """This process's id among those that lease work; taken at first use, and after a fork."""
+        with _LOCK:
+            if self._owner is None or self._pid != os.getpid():
+                self._owner, self._pid = Owner(self.store.base), os.getpid()
+                atexit.register(self._owner.release)
+            return self._owner.id
+
+
+def current_place() -> Place:
+    """Return the store of this process: the one chosen with `use_store`, else the project's.
+
+    The project's is `CHALK_SESSION_DIR`, ini `chalk_session_dir`, or `.chalk` in its root.
+
+    Raises:
+        MachineError: It cannot be opened.
+    """
+    return open_place(_CHOSEN[-1] if _CHOSEN else _projects_base())
+
+
+def open_place(base: Path) -> Place:
+    """Return the store in `base`, opened at the first call."""
+    base = base.absolute()
+    with _LOCK:
+        if base not in _OPEN:
+            _OPEN[base] = Place(base)
+        return _OPEN[base]
+
+
+def use_store(base: str | os.PathLike[str] | None) -> None:
+    """Work on the store in `base` from now on in this process; None for the project's again."""
+    _CHOSEN[:] = [] if base is None else [Path(base).absolute()]
+
+
+def created_by() -> str:
+    """Return who this is: `CHALK_CREATED_BY`, the actor of a CI job, or user and host."""
+    for variable in ("CHALK_CREATED_BY", "GITHUB_ACTOR", "GITLAB_USER_LOGIN"):
+        if os.environ.get(variable):
+            return os.environ[variable]
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):
+        user = f"uid{os.getuid()}"
+    return f"{user}@{os.uname().nodename}"
+
+
+def _projects_base() -> Path:
+    root = find_root(Path.cwd())
+    said = os.environ.get(_VARIABLE)
+    if said:
+        return Path(said).absolute()
+    ini = read_ini(root).get(_INI)
+    return root / str(ini) if ini else root / ".chalk"

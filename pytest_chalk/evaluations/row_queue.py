@@ -1,0 +1,112 @@
+"""The rows of a run that this process has leased: read in chunks, given out, written when done."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from typing import TYPE_CHECKING
+
+from pytest_chalk.evaluations.row_work import Row
+from pytest_chalk.schemas.evaluation import OUTPUT
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pytest_chalk.evaluations.place import Place
+    from pytest_chalk.evaluations.row_work import Work
+    from pytest_chalk.schemas.evaluation import Cell, Revision, RunState
+    from pytest_chalk.store.cell_ledger import Chunk
+
+
+class RowQueue:
+    """Used by one thread, the driver's."""
+
+    def __init__(self, place: Place, run: RunState, source: Revision, work: Work) -> None:
+        self._place, self._run, self._source = place, run, source
+        copied = (OUTPUT, "output_error") if run.source_run_id else ()
+        names = dict.fromkeys((*work.columns, *(n for n in copied if n in source.names)))
+        by_name = {column.name: column for column in source.columns}
+        self._columns = tuple(by_name[name] for name in names)
+        self._waiting: deque[Row] = deque()
+        self._chunks: dict[int, Chunk] = {}
+        self._left: dict[int, int] = {}
+        self._chunk_of: dict[int, int] = {}
+        self._cells: list[Cell] = []
+        self._done: list[Chunk] = []
+        self._flushed_s = time.monotonic()
+
+    @property
+    def count(self) -> int:
+        """How many rows wait."""
+        return len(self._waiting)
+
+    def take(self, count: int, at_least: int) -> list[Row]:
+        """Return up to `count` rows; more are leased when fewer than `at_least` wait."""
+        if len(self._waiting) < max(count, at_least):
+            self._lease(at_least)
+        return [self._waiting.popleft() for _ in range(min(count, len(self._waiting)))]
+
+    def put(self, rows: Sequence[Row], cells: Sequence[Cell]) -> None:
+        """Take note of what came of rows that were taken."""
+        self._cells += cells
+        for row in rows:
+            start = self._chunk_of.pop(row.index)
+            self._left[start] -= 1
+            if not self._left[start]:
+                self._done.append(self._chunks.pop(start))
+                del self._left[start]
+
+    def flush_if_due(self, now_s: float, interval_s: float, max_cells: int) -> None:
+        """Write what is noted, if it is time or much."""
+        if now_s - self._flushed_s > interval_s or len(self._cells) > max_cells:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what is noted."""
+        self._flushed_s = time.monotonic()
+        if self._cells or self._done:
+            owner = self._place.owner_id
+            self._place.ledger.commit(self._run.id, owner, self._cells, self._done)
+            self._cells, self._done = [], []
+
+    def give_back(self) -> None:
+        """Write what is noted and give the leases back."""
+        self.flush()
+        if self._chunks:
+            self._place.ledger.release(self._run.id, self._place.owner_id)
+        self._waiting.clear()
+        self._chunks.clear()
+
+    def renew(self) -> None:
+        """Prolong the leases."""
+        self._place.ledger.renew(self._place.owner_id)
+
+    def has_ended(self) -> bool:
+        """Tell whether somebody has ended the run."""
+        return self._place.store.get_run(self._run.id).status.is_terminal
+
+    def _lease(self, count: int) -> None:
+        """Lease chunks with at least `count` rows, if so many are left."""
+        chunk_rows = max(1, int(self._run.options.get("chunk_rows", 1)))
+        limit = max(1, -(-count // chunk_rows))
+        for chunk in self._place.ledger.claim(self._run.id, self._place.owner_id, limit):
+            rows = self._read(chunk)
+            self._chunks[chunk.start] = chunk
+            self._left[chunk.start] = len(rows)
+            self._chunk_of.update({row.index: chunk.start for row in rows})
+            self._waiting.extend(rows)
+
+    def _read(self, chunk: Chunk) -> list[Row]:
+        """Read a chunk's rows with the cells that somebody has written before us."""
+        files = self._place.store.datasets.files
+        start, stop = chunk.start, chunk.stop
+        names = [column.name for column in self._columns]
+        rows = []
+        found = files.read(self._source.digest, self._columns, start, stop)
+        for index, values in enumerate(found, start):
+            row = Row(index, dict(zip(names, values, strict=True)))
+            row.output_error = row.values.pop("output_error", None)
+            rows.append(row)
+        for cell in self._place.ledger.cells(self._run.id, start, stop):
+            rows[cell.row - start].done[cell.position] = cell
+        return rows

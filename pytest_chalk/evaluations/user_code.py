@@ -1,0 +1,135 @@
+"""The one place that calls tasks and scorers. What they raise comes back as a value.
+
+The twin of `runner.user_code`: nothing here knows a row, a store or a thread pool.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+import threading
+import time
+import traceback
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pytest_chalk.authoring.scorer import EvaluationScorerResult
+from pytest_chalk.schemas.plain import as_bool, as_finite, encodable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Mapping
+    from concurrent.futures import Future
+
+MAX_ERROR_CHARS = 2_000
+"""Of what is kept of one failed call: enough for a message, too little for a page of HTML."""
+
+
+@dataclass(frozen=True)
+class Called:
+    """What a call gave: a value, or why it failed."""
+
+    value: Any
+    error: str | None
+    seconds: float
+
+
+def call_user_code(code: Callable[..., Any], values: Mapping[str, object], retries: int) -> Called:
+    """Call `code` with columns by name, again after a failure up to `retries` times.
+
+    Everything it raises counts as a failure, SystemExit too: the process is not its own. (Threads
+    of a pool get no KeyboardInterrupt.)
+    """
+    start = time.monotonic()
+    error = ""
+    for _ in range(retries + 1):
+        try:
+            value = code(**values)
+            if inspect.iscoroutine(value):
+                value = _loop().run(value)
+        except BaseException as raised:  # noqa: BLE001 - the one place that may
+            error = _shown(raised)
+        else:
+            return Called(value, None, time.monotonic() - start)
+    return Called(None, error, time.monotonic() - start)
+
+
+def score_of(returned: object) -> tuple[float | None, str | None]:
+    """Return score and metadata (as JSON text) of what a scorer returned.
+
+    Several results are one score, their mean, with all of them in the metadata. No result is no
+    score.
+
+    Raises:
+        TypeError: It is no number, no `EvaluationScorerResult` and no list of these.
+    """
+    if isinstance(returned, EvaluationScorerResult):
+        return returned.score, None if returned.metadata is None else _compact(returned.metadata)
+    if isinstance(returned, list):
+        results = [_as_result(member) for member in returned]
+        if not results:
+            return None, None
+        mean = sum(result["score"] for result in results) / len(results)
+        return mean, _compact({"results": results})
+    return _number(returned), None
+
+
+def _as_result(returned: object) -> dict[str, Any]:
+    if isinstance(returned, EvaluationScorerResult):
+        return {"score": returned.score, "metadata": returned.metadata}
+    return {"score": _number(returned), "metadata": None}
+
+
+def _number(returned: object) -> float:
+    number = None if as_bool(returned) is not None else as_finite(returned)
+    if number is None:
+        message = (
+            f"a scorer returns a finite number, an EvaluationScorerResult, or a list of these, "
+            f"found {returned!r:.100} ({type(returned).__name__})"
+        )
+        raise TypeError(message)
+    return number
+
+
+def _compact(metadata: Mapping[str, Any]) -> str:
+    return json.dumps(metadata, sort_keys=True, separators=(",", ":"))
+
+
+def _shown(error: BaseException) -> str:
+    """Return type, message and place: `ValueError: no amount (triage.py:12)`."""
+    try:
+        text = str(error)
+    except Exception:  # noqa: BLE001 - a foreign __str__ may raise anything
+        text = "<a message that cannot be shown>"
+    frames = traceback.extract_tb(error.__traceback__)[1:]
+    place = f" ({frames[-1].filename.rpartition('/')[2]}:{frames[-1].lineno})" if frames else ""
+    name = type(error).__name__
+    return encodable(f"{name}: {text[:MAX_ERROR_CHARS]}" if text else name) + place
+
+
+class _Loop:
+    """An event loop in a thread of its own, which all `async` tasks and scorers share.
+
+    One for all, because clients that they keep are bound to the loop they were made in.
+    """
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        thread = threading.Thread(target=self._loop.run_forever, name="chalk-async", daemon=True)
+        thread.start()
+
+    def run(self, coroutine: Coroutine[Any, Any, Any]) -> object:
+        """Wait for a coroutine, which sees the context variables of the calling thread."""
+        waiting: Future[object] = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        return waiting.result()
+
+
+_LOOPS: list[_Loop] = []
+_LOOPS_LOCK = threading.Lock()
+
+
+def _loop() -> _Loop:
+    with _LOOPS_LOCK:
+        if not _LOOPS:
+            _LOOPS.append(_Loop())
+        return _LOOPS[0]

@@ -1,0 +1,195 @@
+"""Revisions of datasets as immutable Parquet files, named by the hash of their content."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pytest_chalk.errors import DatasetError, MachineError
+from pytest_chalk.schemas.evaluation import Column
+from pytest_chalk.store.duck import duck, literal, quoted
+from pytest_chalk.store.values import encode_column
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    import duckdb
+
+ROW_GROUP_ROWS = 10_000
+"""Rows held in memory at once while a file is written or read."""
+
+
+@dataclass(frozen=True)
+class StoredFile:
+    """A file in its place."""
+
+    digest: str
+    columns: tuple[Column, ...]
+    n_rows: int
+
+
+class DatasetFiles:
+    """The folder of Parquet files. A file is complete or not there, and never changes."""
+
+    def __init__(self, base: Path) -> None:
+        self._directory = base / "datasets"
+
+    def path(self, digest: str) -> Path:
+        """Return where the file of that content is."""
+        return self._directory / f"{digest}.parquet"
+
+    def write_columns(self, columns: Mapping[str, Sequence[object]]) -> StoredFile:
+        """Write columns of equal length.
+
+        Raises:
+            DatasetError: A name or value cannot be stored.
+            MachineError: The disk refuses.
+        """
+        check_names(list(columns))
+        encoded = {name: encode_column(name, values) for name, values in columns.items()}
+        parts = [
+            f"unnest($c{i}::{e.sql_type}[]) AS {quoted(n)}"
+            for i, (n, e) in enumerate(encoded.items())
+        ]
+        values = {f"c{i}": e.values for i, e in enumerate(encoded.values())}
+        kept = tuple(Column(name, e.is_json) for name, e in encoded.items())
+        return self.write_query(f"SELECT {', '.join(parts)}", kept, values)
+
+    def write_query(
+        self,
+        query: str,
+        columns: tuple[Column, ...],
+        values: Mapping[str, object] | None = None,
+        cursor: duckdb.DuckDBPyConnection | None = None,
+    ) -> StoredFile:
+        """Write what a query gives, whose columns are `columns`, in its order.
+
+        Raises:
+            MachineError: The disk refuses.
+        """
+        with self.scratch() as scratch:
+            fresh = scratch / "fresh.parquet"
+            copy_query(cursor or duck(), query, fresh, values)
+            with fresh.open("rb") as opened:
+                digest = hashlib.file_digest(opened, "sha256").hexdigest()
+                os.fsync(opened.fileno())
+            target = self.path(digest)
+            if not target.exists():
+                fresh.chmod(0o600)
+                fresh.replace(target)
+        return StoredFile(digest, columns, count_rows(target))
+
+    def read(
+        self, digest: str, columns: Sequence[Column], start: int = 0, stop: int | None = None
+    ) -> list[tuple[Any, ...]]:
+        """Return rows `start` to `stop` as tuples of the values of `columns`.
+
+        Raises:
+            DatasetError: The file is gone.
+        """
+        path = self.path(digest)
+        if not path.is_file():
+            where, fix = f"dataset file {str(path)!r}", "Restore it, or upload the dataset again"
+            raise DatasetError(where, "it is not there any more", fix=fix)
+        if not columns:
+            return [()] * ((count_rows(path) if stop is None else stop) - start)
+        names = ", ".join(quoted(column.name) for column in columns)
+        end = "" if stop is None else f" AND file_row_number < {stop}"
+        query = (
+            f"SELECT {names} FROM read_parquet({literal(path)}, file_row_number = true) "
+            f"WHERE file_row_number >= {start}{end} ORDER BY file_row_number"
+        )
+        found = duck().execute(query).fetchall()
+        decoded = [index for index, column in enumerate(columns) if column.is_json]
+        return [_decode(row, decoded) for row in found] if decoded else found
+
+    @contextmanager
+    def scratch(self) -> Iterator[Path]:
+        """Give a folder on the same disk for unfinished files, removed in the end.
+
+        Raises:
+            MachineError: It cannot be made, or the disk refuses what is written within.
+        """
+        folder = self._directory / f".unfinished-{os.getpid()}-{secrets.token_hex(4)}"
+        try:
+            self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            folder.mkdir(mode=0o700)
+            yield folder
+        except OSError as error:
+            message = f"{str(self._directory)!r} cannot be written: {error}. Free the disk."
+            raise MachineError(message) from error
+        finally:
+            for path in sorted(folder.glob("*")):
+                path.unlink(missing_ok=True)
+            if folder.is_dir():
+                folder.rmdir()
+
+
+def copy_query(
+    cursor: duckdb.DuckDBPyConnection,
+    query: str,
+    target: Path,
+    values: Mapping[str, object] | None = None,
+) -> None:
+    """Write what a query gives into a Parquet file.
+
+    Raises:
+        OSError: The disk refuses.
+    """
+    import duckdb  # noqa: PLC0415 - an extra
+
+    options = f"FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {ROW_GROUP_ROWS}"
+    statement = f"COPY ({query}) TO {literal(target)} ({options})"
+    try:
+        if values:
+            cursor.execute(statement, dict(values))
+        else:
+            cursor.execute(statement)
+    except duckdb.IOException as error:
+        raise OSError(str(error)) from error
+
+
+def count_rows(path: Path) -> int:
+    """Return how many rows a Parquet file has; only its footer is read."""
+    found = (
+        duck().execute(f"SELECT num_rows FROM parquet_file_metadata({literal(path)})").fetchone()
+    )
+    return int(found[0]) if found else 0
+
+
+def check_names(names: Sequence[str]) -> None:
+    """Check the columns of a dataset.
+
+    Raises:
+        DatasetError: There is none, one has no name, or two differ only in case.
+    """
+    if not names:
+        raise DatasetError("dataset", "it has no columns", fix="Give rows with at least one")
+    seen: dict[str, str] = {}
+    for name in names:
+        if not str(name).strip() or not _is_text(name):
+            fix = "Name every column with text"
+            raise DatasetError("dataset", f"a column is called {name!r}", fix=fix)
+        if name.casefold() in seen:
+            fix = "Rename one: SQL does not tell upper from lower case"
+            problem = f"columns {seen[name.casefold()]!r} and {name!r} clash"
+            raise DatasetError("dataset", problem, fix=fix)
+        seen[name.casefold()] = name
+
+
+def _is_text(name: object) -> bool:
+    return isinstance(name, str)
+
+
+def _decode(row: tuple[Any, ...], decoded: Sequence[int]) -> tuple[Any, ...]:
+    values = list(row)
+    for index in decoded:
+        if values[index] is not None:
+            values[index] = json.loads(values[index])
+    return tuple(values)

@@ -1,0 +1,169 @@
+"""What can be uploaded: rows, columns, CSV, JSON lines and Parquet files, data frames, Arrow."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_chalk.errors import DatasetError
+from pytest_chalk.schemas.evaluation import Column
+from pytest_chalk.store.dataset_files import check_names
+from pytest_chalk.store.duck import duck, literal, quoted
+
+if TYPE_CHECKING:
+    import duckdb
+
+    from pytest_chalk.store.dataset_files import DatasetFiles, StoredFile
+
+JSON_LINES = frozenset({".jsonl", ".ndjson"})
+_ACCEPTED = (
+    "Give a list of dicts, a mapping of columns, a .csv, .jsonl or .parquet file (or several), a "
+    "data frame, or an Arrow table"
+)
+
+_TYPES = (
+    ("BIGINT", r"-?(0|[1-9][0-9]{0,17})"),
+    ("DOUBLE", r"-?(0|[1-9][0-9]*)?(\.[0-9]+)?([eE][-+]?[0-9]+)?"),
+    ("BOOLEAN", r"(true|false|True|False|TRUE|FALSE)"),
+)
+"""A CSV column is of the first type whose pattern every value fits, else text: `007` is text."""
+
+
+def store_data(files: DatasetFiles, data: object) -> StoredFile:
+    """Write `data` as a revision's file.
+
+    Raises:
+        DatasetError: It is nothing that can be uploaded, or a name or value in it is not.
+        MachineError: The disk refuses.
+    """
+    if isinstance(data, (str, os.PathLike)):
+        return _store_paths(files, [Path(data)])
+    if isinstance(data, Mapping):
+        return files.write_columns(_equal_columns(data))
+    if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__dataframe__") or _is_arrow(data):
+        return _store_frame(files, data)
+    if hasattr(data, "to_arrow"):
+        return _store_frame(files, data.to_arrow())
+    if isinstance(data, Iterable):
+        return _store_rows(files, list(data))
+    raise _refused(data)
+
+
+def _store_rows(files: DatasetFiles, rows: list[Any]) -> StoredFile:
+    if rows and all(isinstance(row, (str, os.PathLike)) for row in rows):
+        return _store_paths(files, [Path(row) for row in rows])
+    for index, row in enumerate(rows):
+        if not isinstance(row, Mapping):
+            raise DatasetError("dataset", f"row {index} is {row!r:.100}, no mapping", fix=_ACCEPTED)
+    if not rows:
+        fix = "Give at least one row, or a mapping of columns with empty lists"
+        raise DatasetError("dataset", "it has no rows, so its columns are unknown", fix=fix)
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    return files.write_columns({name: [row.get(name) for row in rows] for name in names})
+
+
+def _equal_columns(columns: Mapping[Any, Any]) -> dict[str, Sequence[object]]:
+    found: dict[str, Sequence[object]] = {name: list(values) for name, values in columns.items()}
+    lengths = {name: len(values) for name, values in found.items()}
+    if len(set(lengths.values())) > 1:
+        fix = "Give every column as many values"
+        raise DatasetError("dataset", f"its columns differ in length: {lengths}", fix=fix)
+    return found
+
+
+def _store_paths(files: DatasetFiles, paths: list[Path]) -> StoredFile:
+    for path in paths:
+        if not path.is_file():
+            where = f"file {str(path)!r}"
+            raise DatasetError(where, "there is no such file", fix=_ACCEPTED)
+    suffixes = {path.suffix.lower() for path in paths}
+    if suffixes <= JSON_LINES:
+        return _store_rows(files, [row for path in paths for row in _json_lines(path)])
+    if suffixes == {".parquet"}:
+        return _store_query(files, f"SELECT * FROM read_parquet([{_listed(paths)}])", paths)
+    if suffixes == {".csv"}:
+        source = f"read_csv([{_listed(paths)}], all_varchar = true, header = true, nullstr = '')"
+        return _store_query(files, _typed(source, paths), paths)
+    where, problem = f"file {str(paths[0])!r}", f"its kind is {', '.join(sorted(suffixes))}"
+    raise DatasetError(where, problem, fix=_ACCEPTED)
+
+
+def _json_lines(path: Path) -> list[Any]:
+    rows = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        if line.strip():
+            try:
+                rows.append(json.loads(line))
+            except ValueError as error:
+                where = f"{path}:{number}"
+                fix = "Write one JSON object per line"
+                raise DatasetError(where, f"no JSON: {error}", fix=fix) from error
+    return rows
+
+
+def _typed(source: str, paths: list[Path]) -> str:
+    """Return the query that gives a CSV's columns the types that all their values fit."""
+    cursor = duck()
+    names = [row[0] for row in _run(cursor, f"DESCRIBE SELECT * FROM {source}", paths)]
+    checks = [
+        f"bool_and(regexp_full_match({name}, {literal(pattern)})) AND count({name}) > 0"
+        for name in map(quoted, names)
+        for _, pattern in _TYPES
+    ]
+    found = iter(_run(cursor, f"SELECT {', '.join(checks)} FROM {source}", paths)[0])
+    fits = {name: [kind for kind, _ in _TYPES if next(found)] for name in names}
+    columns = [
+        f"CAST({quoted(name)} AS {kinds[0]}) AS {quoted(name)}" if kinds else quoted(name)
+        for name, kinds in fits.items()
+    ]
+    return f"SELECT {', '.join(columns)} FROM {source}"
+
+
+def _store_frame(files: DatasetFiles, frame: object) -> StoredFile:
+    cursor = duck()
+    try:
+        cursor.register("uploaded", frame)
+    except Exception as error:
+        raise _refused(frame) from error
+    return _store_query(files, "SELECT * FROM uploaded", [], cursor)
+
+
+def _store_query(
+    files: DatasetFiles,
+    query: str,
+    paths: list[Path],
+    cursor: duckdb.DuckDBPyConnection | None = None,
+) -> StoredFile:
+    cursor = cursor or duck()
+    names = [row[0] for row in _run(cursor, f"DESCRIBE {query}", paths)]
+    check_names(names)
+    _run(cursor, f"SELECT count(*) FROM ({query})", paths)  # a broken row is the file's, not ours
+    return files.write_query(query, tuple(Column(name) for name in names), cursor=cursor)
+
+
+def _run(cursor: duckdb.DuckDBPyConnection, query: str, paths: list[Path]) -> list[tuple[Any, ...]]:
+    import duckdb  # noqa: PLC0415 - an extra
+
+    try:
+        rows: list[tuple[Any, ...]] = cursor.execute(query).fetchall()
+    except duckdb.Error as error:
+        where = f"file {str(paths[0])!r}" if paths else "data frame"
+        problem = f"it cannot be read: {str(error).splitlines()[0]}"
+        raise DatasetError(where, problem, fix="Mend the file") from error
+    return rows
+
+
+def _listed(paths: list[Path]) -> str:
+    return ", ".join(literal(path) for path in paths)
+
+
+def _is_arrow(data: object) -> bool:
+    return type(data).__module__.partition(".")[0] == "pyarrow"
+
+
+def _refused(data: object) -> DatasetError:
+    problem = f"{data!r:.100} ({type(data).__name__}) cannot be uploaded"
+    return DatasetError("dataset", problem, fix=_ACCEPTED)

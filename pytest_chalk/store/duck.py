@@ -1,0 +1,67 @@
+"""DuckDB: reads and writes Parquet. Imported at its first use, for it is an extra."""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import TYPE_CHECKING
+
+from pytest_chalk.errors import DatasetError
+
+if TYPE_CHECKING:
+    import duckdb
+
+_LOCK = threading.Lock()
+_SHARED: dict[int, duckdb.DuckDBPyConnection] = {}
+
+THREADS = 2
+"""Of DuckDB. Row groups are small, and more threads only hold more memory."""
+
+
+def duck() -> duckdb.DuckDBPyConnection:
+    """Return a cursor of this process's own database in memory; threads take one each.
+
+    Raises:
+        DatasetError: DuckDB is not installed; names the extra.
+    """
+    with _LOCK:
+        found = _SHARED.get(os.getpid())
+        if found is None:
+            found = _SHARED[os.getpid()] = new_duck()
+        return found.cursor()
+
+
+def new_duck() -> duckdb.DuckDBPyConnection:
+    """Return a database in memory of its own.
+
+    Raises:
+        DatasetError: DuckDB is not installed; names the extra.
+    """
+    try:
+        import duckdb  # noqa: PLC0415 - an extra
+    except ImportError as error:
+        raise DatasetError(
+            "datasets",
+            "they need DuckDB, which is not installed",
+            fix="Install the extra: pip install 'pytest-chalk[evaluations]'",
+        ) from error
+    # Nothing may be fetched: not an extension, not a file that a dataset's text happens to name.
+    settings: dict[str, str | bool | int | float | list[str]] = {
+        "threads": THREADS,
+        "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
+        "memory_limit": "1GB",
+    }
+    return duckdb.connect(":memory:", config=settings)
+
+
+def quoted(name: str) -> str:
+    """Return a column's name as SQL writes it."""
+    doubled = name.replace('"', '""')
+    return f'"{doubled}"'
+
+
+def literal(text: object) -> str:
+    """Return a text as SQL writes it."""
+    doubled = str(text).replace("'", "''")
+    return f"'{doubled}'"

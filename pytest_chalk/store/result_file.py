@@ -1,0 +1,248 @@
+"""The result of a run: the source's rows, with cells copied as columns and new ones beside them.
+
+What is copied never becomes a Python object. Rows are worked through in blocks, so that a large run
+needs no more memory than a small one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pytest_chalk.schemas.evaluation import Column
+from pytest_chalk.store.dataset_files import ROW_GROUP_ROWS, copy_query
+from pytest_chalk.store.duck import duck, literal, quoted
+from pytest_chalk.store.sql_expression import evaluate_items
+from pytest_chalk.store.values import NULL, SQL_OF_KIND, cell_as_json, decode_cell
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from pytest_chalk.schemas.evaluation import Revision
+    from pytest_chalk.store.dataset_files import DatasetFiles, StoredFile
+
+SCORER_FIELDS = ("value", "error", "metadata")
+_TYPES = {"value": "DOUBLE", "error": "VARCHAR", "metadata": "VARCHAR"}
+
+
+@dataclass(frozen=True)
+class ScorerColumns:
+    """The three columns of one scorer.
+
+    Attributes:
+        column: What their names begin with.
+        copied: What those of the source begin with; None where nothing is copied.
+        expression: Of an SQL scorer that is computed here.
+    """
+
+    column: str
+    copied: str | None = None
+    expression: str | None = None
+
+
+@dataclass(frozen=True)
+class ResultShape:
+    """What the result is made of.
+
+    Attributes:
+        source: The revision that rows are read from: the dataset, or the result that is rescored.
+        columns: The dataset's columns in it.
+        output_copied: Whether outputs are the source's where the ledger has none.
+    """
+
+    source: Revision
+    columns: tuple[Column, ...]
+    output_copied: bool
+    scorers: tuple[ScorerColumns, ...]
+
+
+class ResultFile:
+    """Writes one result. `cells_of` returns the ledger's cells of a range of rows."""
+
+    def __init__(
+        self,
+        files: DatasetFiles,
+        shape: ResultShape,
+        kinds: set[str],
+        cells_of: Callable[[int, int], Sequence[sqlite3.Row]],
+    ) -> None:
+        self._files, self._shape, self._cells_of = files, shape, cells_of
+        self._output_type, self._output = self._type_of_output(kinds)
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The result's columns, in order."""
+        names = [f"{s.column}_{field}" for s in self._shape.scorers for field in SCORER_FIELDS]
+        error = Column("output_error")
+        return (*self._shape.columns, self._output, error, *(Column(name) for name in names))
+
+    def write(self) -> StoredFile:
+        """Write the file.
+
+        Raises:
+            MachineError: The disk refuses.
+        """
+        n_rows = self._shape.source.n_rows
+        with self._files.scratch() as scratch:
+            parts = [
+                self._write_part(scratch, start, min(start + ROW_GROUP_ROWS, n_rows))
+                for start in range(0, max(n_rows, 1), ROW_GROUP_ROWS)
+            ]
+            listed = ", ".join(literal(part) for part in parts)
+            return self._files.write_query(f"SELECT * FROM read_parquet([{listed}])", self.columns)
+
+    def _write_part(self, scratch: Path, start: int, stop: int) -> Path:
+        part = scratch / f"part-{start:012}.parquet"
+        computed = [s for s in self._shape.scorers if s.expression is not None]
+        target = scratch / "base.parquet" if computed else part
+        values: dict[str, Any] = {}
+        selected = self._selected(start, stop, values)
+        path = literal(self._files.path(self._shape.source.digest))
+        query = (
+            f"SELECT {', '.join(selected)} FROM (SELECT * FROM read_parquet({path}, "
+            f"file_row_number = true) WHERE file_row_number >= {start} "
+            f"AND file_row_number < {stop} ORDER BY file_row_number) s"
+        )
+        if values:
+            lists = ", ".join(
+                f"unnest(${name}::{kind}[]) AS {name}" for name, (kind, _) in values.items()
+            )
+            query = f"{query} POSITIONAL JOIN (SELECT {lists}) n"
+        given = {name: members for name, (_, members) in values.items()}
+        copy_query(duck(), query, target, given)
+        if computed:
+            self._add_sql(target, part, computed)
+        return part
+
+    def _selected(self, start: int, stop: int, values: dict[str, Any]) -> list[str]:
+        """Return the select items of rows `start` to `stop`; their new cells go into `values`."""
+        by_position: dict[int, list[sqlite3.Row]] = {}
+        for cell in self._cells_of(start, stop):
+            by_position.setdefault(cell["position"], []).append(cell)
+        selected = [f"s.{quoted(column.name)}" for column in self._shape.columns]
+        selected += self._output_items(by_position.get(0, []), start, stop, values)
+        for position, scorer in enumerate(self._shape.scorers, 1):
+            if scorer.expression is None:
+                cells = by_position.get(position, [])
+                selected += _scorer_items(position, scorer, cells, (start, stop), values)
+        return selected
+
+    def _output_items(
+        self, cells: Sequence[sqlite3.Row], start: int, stop: int, values: dict[str, Any]
+    ) -> list[str]:
+        shape, kind = self._shape, self._output_type
+        copied = [self._copied_output(), "s.output_error"] if shape.output_copied else None
+        if copied and not cells:
+            return [f"{copied[0]} AS output", f"{copied[1]} AS output_error"]
+        decode = cell_as_json if self._output.is_json else decode_cell
+        outputs, errors, called = _blank(stop - start), _blank(stop - start), _false(stop - start)
+        for cell in cells:
+            index = cell["row"] - start
+            outputs[index] = decode(cell["kind"], cell["value"])
+            errors[index], called[index] = cell["error"], True
+        values.update(o=(kind, outputs), oe=("VARCHAR", errors))
+        if copied is None:
+            return ["n.o AS output", "n.oe AS output_error"]
+        values["oc"] = ("BOOLEAN", called)
+        return [
+            f"CASE WHEN n.oc THEN n.o ELSE {copied[0]} END AS output",
+            f"CASE WHEN n.oc THEN n.oe ELSE {copied[1]} END AS output_error",
+        ]
+
+    def _type_of_output(self, kinds: set[str]) -> tuple[str, Column]:
+        """Return the type of the output column: of one kind of values its own, else JSON text."""
+        kinds = kinds - {NULL}
+        source = next((c for c in self._shape.source.columns if c.name == "output"), None)
+        copied = source if self._shape.output_copied else None
+        if not kinds:  # nothing is new, or every call failed
+            return "VARCHAR", copied or Column("output")
+        kind = SQL_OF_KIND.get(next(iter(kinds)), "") if len(kinds) == 1 else ""
+        if copied and self._source_type() != kind:
+            kind = ""
+        return kind or "VARCHAR", Column("output", is_json=not kind)
+
+    def _source_type(self) -> str:
+        source = next(c for c in self._shape.source.columns if c.name == "output")
+        path = literal(self._files.path(self._shape.source.digest))
+        found = (
+            duck().execute(f"SELECT typeof(output) FROM read_parquet({path}) LIMIT 1").fetchone()
+        )
+        return "" if source.is_json or found is None else str(found[0])
+
+    def _copied_output(self) -> str:
+        """Return the source's output, as JSON text if the result's is and the source's is not."""
+        source = next(c for c in self._shape.source.columns if c.name == "output")
+        if self._output.is_json and not source.is_json:
+            return "to_json(s.output)::VARCHAR"
+        return "s.output"
+
+    def _add_sql(self, base: Path, part: Path, computed: Sequence[ScorerColumns]) -> None:
+        """Write `part`: what `base` has, and the columns of SQL scorers in their places."""
+        relation = [*(column.name for column in self._shape.columns), "output"]
+        expressions = [scorer.expression or "" for scorer in computed]
+        values: dict[str, Any] = {}
+        names = {}
+        for index, (scores, errors) in enumerate(evaluate_items(base, relation, expressions)):
+            values[f"v{index}"], values[f"e{index}"] = scores, errors
+            names[computed[index].column] = index
+        lists = ", ".join(
+            f"unnest($v{i}::DOUBLE[]) AS v{i}, unnest($e{i}::VARCHAR[]) AS e{i}"
+            for i in range(len(computed))
+        )
+        selected = [_sql_item(column.name, names) for column in self.columns]
+        query = (
+            f"SELECT {', '.join(selected)} FROM (SELECT * FROM read_parquet({literal(base)})) s "
+            f"POSITIONAL JOIN (SELECT {lists}) n"
+        )
+        copy_query(duck(), query, part, values)
+
+
+def _sql_item(name: str, names: dict[str, int]) -> str:
+    column, _, field = name.rpartition("_")
+    if column not in names or field not in SCORER_FIELDS:
+        return f"s.{quoted(name)}"
+    index = names[column]
+    found = {"value": f"n.v{index}", "error": f"n.e{index}", "metadata": "NULL::VARCHAR"}
+    return f"{found[field]} AS {quoted(name)}"
+
+
+def _scorer_items(
+    position: int,
+    scorer: ScorerColumns,
+    cells: Sequence[sqlite3.Row],
+    rows: tuple[int, int],
+    values: dict[str, Any],
+) -> list[str]:
+    names = [quoted(f"{scorer.column}_{field}") for field in SCORER_FIELDS]
+    copied = None
+    if scorer.copied is not None:
+        copied = [f"s.{quoted(f'{scorer.copied}_{field}')}" for field in SCORER_FIELDS]
+        if not cells:
+            return [f"{source} AS {name}" for source, name in zip(copied, names, strict=True)]
+    start, stop = rows
+    lists = {field: _blank(stop - start) for field in SCORER_FIELDS}
+    called = _false(stop - start)
+    for cell in cells:
+        index = cell["row"] - start
+        called[index] = True
+        for field in SCORER_FIELDS:
+            lists[field][index] = cell[field]
+    short = {field: f"p{position}{field[0]}" for field in SCORER_FIELDS}
+    values.update({short[field]: (_TYPES[field], lists[field]) for field in SCORER_FIELDS})
+    if copied is None:
+        return [f"n.{short[f]} AS {name}" for f, name in zip(SCORER_FIELDS, names, strict=True)]
+    values[f"p{position}c"] = ("BOOLEAN", called)
+    return [
+        f"CASE WHEN n.p{position}c THEN n.{short[field]} ELSE {source} END AS {name}"
+        for field, source, name in zip(SCORER_FIELDS, copied, names, strict=True)
+    ]
+
+
+def _blank(count: int) -> list[Any]:
+    return [None] * count
+
+
+def _false(count: int) -> list[bool]:
+    return [False] * count

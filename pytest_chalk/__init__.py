@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         UnreapableCohortError,
     )
     from pytest_chalk.runner.api import run_task
+    from pytest_chalk.runner.rejudge import judge_record
     from pytest_chalk.sandbox import (
         collect_submission,
         delete_files,
@@ -62,6 +63,7 @@ _HOMES = {
     "collect_submission": "sandbox",
     "create_task": "authoring.factory",
     "delete_files": "sandbox",
+    "judge_record": "runner.rejudge",
     "kill_processes": "sandbox",
     "run_task": "runner.api",
     "save_artifact": "sandbox",
@@ -92,6 +94,7 @@ __all__ = [
     "collect_submission",
     "create_task",
     "delete_files",
+    "judge_record",
     "kill_processes",
     "run_task",
     "save_artifact",

@@ -19,6 +19,8 @@ ChalkError
    ├─ SlotError                   … no student UID and directory can be had
    └─ ProviderError               … a model's provider failed, refused, or said nothing usable
 
+BudgetSpent                       nobody: the session's budget is spent, and the run is `not_run`
+
 A message says where, what was found, what was wanted and what to do. What user code raises is not
 in this tree: it is caught in one place and kept in the record with its stage.
 """
@@ -168,6 +170,14 @@ class ProviderError(MachineError):
     @override
     def __reduce__(self) -> tuple[object, ...]:
         return (_rebuild, (type(self), self.args, dict(self.__dict__)))
+
+
+class BudgetSpent(BaseException):
+    """The session's budget is spent: what is under way ends as `not_run`, without a score.
+
+    Like KeyboardInterrupt no `Exception`: a judge or tool that catches those around a model's turn
+    would make a score of it.
+    """
 
 
 def _rebuild(

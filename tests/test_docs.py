@@ -125,7 +125,7 @@ HOOKS = [name for name in vars(hookspecs) if name.startswith("pytest_")]
 ERRORS = [
     name
     for name, value in vars(pytest_chalk.errors).items()
-    if inspect.isclass(value) and issubclass(value, Exception) and not name.startswith("_")
+    if inspect.isclass(value) and issubclass(value, BaseException) and not name.startswith("_")
 ]
 
 
@@ -255,7 +255,9 @@ def is_import(statement: ast.stmt) -> bool:
 @pytest.mark.usefixtures("clean_environment")
 def test_what_the_pages_import_can_be_imported(pytester: pytest.Pytester):
     write_files(pytester.path, PAGES)
-    texts = [b.text for path in PAGES for b in read_page(path).blocks if b.language == "python"]
+    blocks = [b for path in PAGES for b in read_page(path).blocks if b.language == "python"]
+    # Hidden tests import what a student hands in.
+    texts = [b.text for b in blocks if "hidden_tests" not in str(b.file)]
     imports = [ast.unparse(s) for text in texts for s in ast.parse(text).body if is_import(s)]
     (pytester.path / "script.py").write_text("\n".join(dict.fromkeys(imports)))
 

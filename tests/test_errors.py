@@ -70,3 +70,8 @@ def test_a_definition_error_crosses_process_borders_unchanged(kind, carry):
 
 def test_misbehavior_takes_any_message():
     assert str(StudentMisbehaviorError("answer.txt is a symlink")) == "answer.txt is a symlink"
+
+
+def test_a_spent_budget_is_nobodys_error_and_in_the_docstring_all_the_same():
+    assert errors.BudgetSpent.__bases__ == (BaseException,)
+    assert "BudgetSpent" in errors.__doc__

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from pytest_chalk.authoring.ports import ModelReply, ModelRequest
+from pytest_chalk.models.estimate import estimated_input_tokens, is_counted
 from pytest_chalk.reports.clean import clean_object
 from pytest_chalk.schemas.chat import Message
 from pytest_chalk.schemas.record import LimitHit
@@ -58,8 +59,7 @@ class MessageLoop:
             hit = self._find_hit(work, context_tokens)
             if hit is not None:
                 return hit
-            reply = self._take_turn(work)
-            context_tokens = reply.input_tokens
+            reply, context_tokens = self._take_turn(work)
             if _is_empty(reply) and nudges < MAX_NUDGES:
                 nudges += 1
                 work.conversation.add(Message(role="user", content=NUDGE))
@@ -81,7 +81,8 @@ class MessageLoop:
             return LimitHit(limit="context", value=window, used=context_tokens, unit="tokens")
         return work.clock.find_hit()
 
-    def _take_turn(self, work: StepWork) -> ModelReply:
+    def _take_turn(self, work: StepWork) -> tuple[ModelReply, int]:
+        """Return the model's turn and the tokens of its prompt, estimated where nobody counts."""
         conversation = work.conversation
         request = ModelRequest(
             messages=conversation.messages,
@@ -90,17 +91,22 @@ class MessageLoop:
             on_retry=lambda retry: conversation.emit(RetryEvent(**asdict(retry))),
         )
         reply = self._model.reply(request)
+        window = self._config.resolve_step_context_window_limit(work.index)
+        context_tokens = reply.input_tokens
+        if window is not None and not is_counted(reply):
+            context_tokens = estimated_input_tokens(request)
         conversation.add(reply.message, finish_reason=reply.finish_reason)
-        if reply.input_tokens or reply.output_tokens:
+        if reply.input_tokens or reply.output_tokens or reply.usd:
             conversation.emit(
                 TokenUsageEvent(
                     input_tokens=reply.input_tokens,
                     output_tokens=reply.output_tokens,
                     cache_read_tokens=reply.cache_read_tokens,
                     cache_write_tokens=reply.cache_write_tokens,
+                    usd=reply.usd,
                 )
             )
-        return reply
+        return reply, context_tokens
 
     def _answer(
         self, work: StepWork, tool_call: ToolCall, *, context_tokens: int | None = None

@@ -53,6 +53,7 @@ class ModelReply:
     `finish_reason` is `stop`, `tool_calls`, `length`, `content_filter`, or `time_limit`: the
     request's time was over and the message is what had arrived, without tool calls.
     `input_tokens` is all of the prompt, what came from or went to the provider's cache included.
+    `usd` is what the turn cost; None where no price is known, or where nobody was asked.
     """
 
     message: Message
@@ -61,6 +62,7 @@ class ModelReply:
     output_tokens: int = 0
     cache_read_tokens: int | None = None
     cache_write_tokens: int | None = None
+    usd: float | None = None
 
 
 @runtime_checkable

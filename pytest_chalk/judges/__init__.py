@@ -2,6 +2,15 @@
 
 from pytest_chalk.authoring.judge import Judge
 from pytest_chalk.judges.executable import ExecutableJudge
+from pytest_chalk.judges.file import FileJudge
+from pytest_chalk.judges.hidden_tests import HiddenTestsJudge
 from pytest_chalk.judges.simple import AlwaysPassJudge, RegexJudge
 
-__all__ = ["AlwaysPassJudge", "ExecutableJudge", "Judge", "RegexJudge"]
+__all__ = [
+    "AlwaysPassJudge",
+    "ExecutableJudge",
+    "FileJudge",
+    "HiddenTestsJudge",
+    "Judge",
+    "RegexJudge",
+]

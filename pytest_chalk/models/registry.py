@@ -6,11 +6,16 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from pytest_chalk.models.anthropic_messages import AnthropicMessagesModel
 from pytest_chalk.models.openai_chat import OpenAIChatModel
+from pytest_chalk.models.price_list import PRICES
+from pytest_chalk.models.pricing import FREE, find_list_price
 from pytest_chalk.models.provider import VENDORS, is_loopback
 from pytest_chalk.models.settings import ModelSettings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from pytest_chalk.models.pricing import Price
+    from pytest_chalk.models.provider import Vendor
 
 ProviderModel: TypeAlias = OpenAIChatModel | AnthropicMessagesModel
 
@@ -41,6 +46,25 @@ def make_model(name: str, settings: ModelSettings | None = None) -> ProviderMode
 
 def is_paid(name: str, settings: ModelSettings | None = None) -> bool:
     """Tell whether asking it costs money: it is a provider's, and not a server on this machine."""
+    vendor = _find_vendor(name)
+    return vendor is not None and not is_loopback(vendor.base_url(settings or ModelSettings()))
+
+
+def list_price(name: str, settings: ModelSettings | None = None) -> Price | None:
+    """Return what a model costs by its provider's list; None where there is none.
+
+    A server on this machine is free. Any other that is not the provider's own may ask what it
+    likes for a model of the same name.
+    """
+    vendor = _find_vendor(name)
+    if vendor is None:
+        return None
+    base_url = vendor.base_url(settings or ModelSettings())
+    if is_loopback(base_url):
+        return FREE
+    return find_list_price(PRICES, name) if base_url == vendor.default_base_url else None
+
+
+def _find_vendor(name: str) -> Vendor | None:
     prefix, _, model_id = name.partition("/")
-    found = [vendor for vendor in VENDORS if model_id and vendor.prefix == prefix]
-    return any(not is_loopback(vendor.base_url(settings or ModelSettings())) for vendor in found)
+    return next((one for one in VENDORS if model_id and one.prefix == prefix), None)

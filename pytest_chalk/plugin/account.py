@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
 
+import pytest
+
+from pytest_chalk.errors import MachineError
 from pytest_chalk.plugin.gate import GateVerdict, judge_session
 from pytest_chalk.plugin.ledger import Ledger
-from pytest_chalk.schemas.record import RunRecord
+from pytest_chalk.schemas.record import RunRecord, Usage
 from pytest_chalk.store.journal import Journal
 
 if TYPE_CHECKING:
-    import pytest
+    from collections.abc import Mapping
 
+    from pytest_chalk.plugin.ledger import ItemAccount
     from pytest_chalk.plugin.state import ChalkState
     from pytest_chalk.schemas.record import StepRecord
 
@@ -24,6 +31,7 @@ class SessionAccount:
     Attributes:
         ledger: Every task item.
         verdict: What the gate says; None until the session is judged.
+        broken: Why the journal could not be written, or empty. Nothing is written after that.
     """
 
     def __init__(self, state: ChalkState, arguments: tuple[str, ...]) -> None:
@@ -32,45 +40,118 @@ class SessionAccount:
         self.verdict: GateVerdict | None = None
         self._arguments = arguments
         self._journal: Journal | None = None
+        self._ends: list[dict[str, Any]] = []  # of items, before there was a journal
+        self._is_planned = False
+        self.broken = ""
 
     @property
     def has_records(self) -> bool:
         """Whether anything was written to the journal."""
         return self._journal is not None
 
+    def open(self) -> None:
+        """Open the journal before there is a record; nobody else can write it from here on.
+
+        Raises:
+            MachineError: It cannot be written, or somebody else does.
+        """
+        if self._journal is None:
+            self._open_journal()
+
     def take(self, report: pytest.TestReport) -> StepRecord | RunRecord | None:
-        """Take a report in, and write down the record that it completes, if it does."""
+        """Take a report in, and write down the record that it completes, if it does.
+
+        Raises:
+            MachineError: The journal cannot be written: what comes now would be lost.
+        """
         record = self.ledger.take(report)
         if record is not None:
             self._write(record, report.nodeid)
+        if report.when == "teardown" and not isinstance(report, pytest.SubtestReport):
+            self._write_end(self.ledger[report.nodeid])
         return record
 
     def judge(self) -> GateVerdict:
         """Close the ledger and return the word of the gate; only the first call does anything."""
         if self.verdict is None:
-            for record in self.ledger.close(INTERRUPTED):
-                self._write(record, record.nodeid)
-            self.verdict = judge_session(
+            self._write_unmeasured()
+            verdict = judge_session(
                 self.state.settings.gate,
                 self.ledger.planned_runs,
                 selected=sum(not account.skipped_by_mark for account in self.ledger.accounts),
             )
+            if self.broken:
+                verdict = replace(verdict, problems=(self.broken, *verdict.problems))
+            self.verdict = verdict
         return self.verdict
 
     def close(self, exit_status: int) -> None:
-        """Write the end of the session."""
-        if self._journal is not None:
-            self._journal.append("session_finished", {"exit_status": exit_status}, sync=True)
-            self._journal.close()
+        """Write the end of the session.
+
+        Raises:
+            MachineError: The journal cannot be written.
+        """
+        if self._journal is None:
+            return
+        problems = list(self.verdict.problems) if self.verdict else []
+        usage = sum((run.usage for run in self.ledger.runs), Usage())
+        entry = {
+            "exit_status": exit_status,
+            "problems": problems,
+            "usage": usage.model_dump(mode="json"),
+            "finished_at": _now(),
+        }
+        self._append("session_finished", entry, sync=True)
+        self._journal.close()
+
+    def _write_unmeasured(self) -> None:
+        """Write down what has no verdict when the session ends."""
+        for record in self.ledger.close(INTERRUPTED):
+            with suppress(MachineError):  # in `broken`, which fails the session
+                self._write(record, record.nodeid)
 
     def _write(self, record: StepRecord | RunRecord, nodeid: str) -> None:
-        journal = self._journal or self._open_journal()
-        is_run = isinstance(record, RunRecord)
-        journal.append(
-            "run" if is_run else "step",
-            {"nodeid": nodeid, "record": record.model_dump(mode="json")},
-            sync=is_run,
-        )
+        entry = {"nodeid": nodeid}
+        kind, index = ("run", -1) if isinstance(record, RunRecord) else ("step", record.index)
+        output = self.ledger[nodeid].output.get(index)
+        if output:
+            entry["output"] = output
+        self._append(kind, entry, record=record, sync=kind == "run")
+
+    def _write_end(self, account: ItemAccount) -> None:
+        """Write what the records of an item do not say, if there is anything."""
+        if not (account.left_out or account.teardown_error or account.properties):
+            return
+        entry = {
+            "nodeid": account.nodeid,
+            "left_out": account.left_out.model_dump(mode="json") if account.left_out else None,
+            "teardown_error": account.teardown_error,
+            "properties": account.properties,
+            "duration_s": account.duration_s,
+        }
+        if not self._is_planned:
+            self._ends.append(entry)  # no journal only for this: tasks may all be skipped
+        else:
+            self._append("item", entry)
+
+    def _append(
+        self,
+        entry_type: str,
+        entry: Mapping[str, Any],
+        *,
+        record: StepRecord | RunRecord | None = None,
+        sync: bool = False,
+    ) -> None:
+        if self.broken:
+            return
+        try:
+            journal = self._journal or self._open_journal()
+            if not self._is_planned:
+                self._write_plan(journal)
+            journal.append(entry_type, entry, record=record, sync=sync)
+        except MachineError as error:
+            self.broken = str(error)
+            raise
 
     def _open_journal(self) -> Journal:
         directory, settings = self.state.directory, self.state.settings
@@ -82,8 +163,23 @@ class SessionAccount:
             {
                 "schema_version": 1,
                 "session_id": directory.session_id,
+                "started_at": _now(),
                 "models": list(settings.models),
                 "arguments": list(self._arguments),
+                "junit_steps": settings.junit_steps,
+                "junit_properties": settings.junit_properties,
             },
         )
         return journal
+
+    def _write_plan(self, journal: Journal) -> None:
+        """Write what is to run, as soon as there is something to write about it."""
+        self._is_planned = True
+        planned = [account.nodeid for account in self.ledger.accounts]
+        journal.append("planned", {"nodeids": planned})
+        for entry in self._ends:
+            journal.append("item", entry)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat()

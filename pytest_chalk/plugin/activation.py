@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_chalk.discovery.classes import TaskRegistry
-from pytest_chalk.errors import RunOptionError
+from pytest_chalk.errors import MachineError, RunOptionError
+from pytest_chalk.plugin.budget import SessionPurse, check_prices
 from pytest_chalk.plugin.project import discovery_settings
+from pytest_chalk.plugin.resuming import Resuming, find_resumed
 from pytest_chalk.plugin.settings import read_settings
 from pytest_chalk.plugin.state import STATE, ChalkState, is_worker, session_directory
 
@@ -32,17 +34,23 @@ def activate(config: pytest.Config) -> ChalkState:
     try:
         settings = read_settings(config)
         discovery = discovery_settings(config)
+        directory, resumed = find_resumed(
+            config, settings.results, session_directory(config, settings)
+        )
         state = ChalkState(
             config=config,
             settings=settings,
             discovery=discovery,
             registry=TaskRegistry(discovery),
-            directory=session_directory(config, settings),
+            directory=directory,
+            purse=SessionPurse(settings.budget, directory),
+            resumed=resumed,
         )
         config.stash[STATE] = state
         for name in settings.models if not is_worker(config) else ():
             state.student(name)
-    except RunOptionError as error:
+        check_prices(state.students, settings)
+    except (RunOptionError, MachineError) as error:
         raise pytest.UsageError(str(error)) from None
     _register(config, state)
     return state
@@ -63,6 +71,8 @@ def _register(config: pytest.Config, state: ChalkState) -> None:
     register(Collection(config), "chalk-collection")
     register(Matrix(config), "chalk-matrix")
     register(ReportWriter(), "chalk-report-writer")
+    if state.resumed is not None:
+        register(Resuming(state.resumed), "chalk-resuming")
     if not is_worker(config):
         arguments = tuple(str(argument) for argument in config.invocation_params.args)
         account = SessionAccount(state, arguments)

@@ -42,6 +42,13 @@ def wrap_by(
     return wrap
 
 
+def replays(settings: SessionSettings, item: TaskItem, spec: RunSpec) -> bool:
+    """Tell whether a run's model is played from a recording: nobody is asked, nothing is paid."""
+    if settings.cassette == "auto":
+        return _path(settings, item, spec).exists()
+    return settings.cassette == "replay"
+
+
 def _path(settings: SessionSettings, item: TaskItem, spec: RunSpec) -> Path:
     """Return the file: one per task, model and epoch."""
     beside = Path(inspect.getfile(item.task_class)).parent / DIRECTORY

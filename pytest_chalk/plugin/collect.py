@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import cached_property
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from typing_extensions import override
 from pytest_chalk.discovery.classes import describe_task, task_classes
 from pytest_chalk.discovery.importing import import_task_package
 from pytest_chalk.errors import TaskDefinitionError
-from pytest_chalk.plugin.fixture_values import filled_in
+from pytest_chalk.plugin.fixture_values import filled_in, fixture_names
 from pytest_chalk.plugin.items import IS_RUNNER, TaskItem, make_runner
 from pytest_chalk.plugin.running import run_item
 from pytest_chalk.plugin.state import STATE, only_looks
@@ -129,13 +130,17 @@ class TaskModule(pytest.Module):
             return super().collect()  # comes back for each name: see `Collection`
         return [item for name in self.task_names for item in self.make_items(name)]
 
+    @cached_property
+    def _fixture_names(self) -> tuple[str, ...]:
+        repeats = self.config.stash[STATE].settings.epochs > 1
+        return (*fixture_names(self), "chalk_epoch") if repeats else fixture_names(self)
+
     def make_items(self, name: str) -> list[TaskItem]:
         """Return the items of the task of that name; none if no task has it."""
         task_class = self.task_names.get(name)
         if task_class is None:
             return []
-        epochs = self.config.stash[STATE].settings.epochs
-        runner = make_runner(task_class, name, run_item, epochs=epochs)
+        runner = make_runner(task_class, name, run_item, self._fixture_names)
         # pytest itself makes the functions: fixtures, marks and parametrize work as for any test.
         functions = self.ihook.pytest_pycollect_makeitem(collector=self, name=name, obj=runner)
         return [TaskItem.adopt(function, runner, task_class, filled_in) for function in functions]

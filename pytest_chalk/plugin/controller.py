@@ -6,8 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_chalk.errors import MachineError
+from pytest_chalk.plugin.header import render_plan
 from pytest_chalk.plugin.items import TaskItem
+from pytest_chalk.plugin.ledger import model_in
 from pytest_chalk.plugin.report_data import ITEM_ATTRIBUTE, RUN_ATTRIBUTE
+from pytest_chalk.plugin.resuming import restore
 from pytest_chalk.plugin.state import SESSION_KEY, only_looks
 from pytest_chalk.sandbox.own_process import interrupt_children
 from pytest_chalk.schemas.record import RunRecord
@@ -16,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
 
     from pytest_chalk.plugin.account import SessionAccount
+    from pytest_chalk.schemas.record import StepRecord
 
 
 class Controller:
@@ -35,6 +40,15 @@ class Controller:
         """Give a worker of xdist the session's id."""
         node.workerinput[SESSION_KEY] = self._account.state.directory.session_id
 
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionstart(self) -> None:
+        """Take hold of a session that is resumed, before anything of it runs twice."""
+        if self._account.state.resumed is not None and not only_looks(self._config):
+            try:
+                self._account.open()
+            except MachineError as error:
+                raise pytest.UsageError(str(error)) from None
+
     @pytest.hookimpl(trylast=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Take note of what is to run in this process."""
@@ -42,12 +56,33 @@ class Controller:
             tasks = [item for item in session.items if isinstance(item, TaskItem)]
             self._plan([item.nodeid for item in tasks], {t.nodeid: t.task_class.id for t in tasks})
 
+    def pytest_report_collectionfinish(self, items: Sequence[pytest.Item]) -> list[str]:
+        """Say how much is to run, before anything is sent."""
+        nodeids = [item.nodeid for item in items if isinstance(item, TaskItem)]
+        return self._announcement(nodeids)
+
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
-        """Take note of what is to run in workers."""
-        self._plan([nodeid for nodeid in ids if self._is_task_nodeid(nodeid)], {})
+        """Take note of what is to run in workers, and say it once."""
+        nodeids = [nodeid for nodeid in ids if self._is_task_nodeid(nodeid)]
+        is_first = not self._account.ledger.accounts
+        self._plan(nodeids, {})
+        terminal: Any = self._config.pluginmanager.get_plugin("terminalreporter")
+        if is_first and terminal is not None and self._config.get_verbosity() >= 0:
+            terminal.ensure_newline()
+            for line in self._announcement(nodeids):
+                terminal.write_line(line)
+
+    def _announcement(self, nodeids: Sequence[str]) -> list[str]:
+        if not nodeids or only_looks(self._config):
+            return []
+        settings = self._account.state.settings
+        return [render_plan(settings, [model_in(nodeid, settings.models) for nodeid in nodeids])]
 
     def _plan(self, nodeids: Sequence[str], task_ids: Mapping[str, str]) -> None:
+        resumed = self._account.state.resumed
+        if resumed is not None and resumed.log is not None:
+            restore(self._account.ledger, resumed.log, frozenset(nodeids))
         self._account.ledger.plan(nodeids, self._account.state.settings.models, task_ids)
 
     @pytest.hookimpl(tryfirst=True)
@@ -55,14 +90,21 @@ class Controller:
         """Write down what a report brings; under the gate `mean` no task fails by itself."""
         if not hasattr(report, ITEM_ATTRIBUTE) and report.nodeid not in self._account.ledger:
             return
-        record = self._account.take(report)
+        record = self._take(report)
         if isinstance(record, RunRecord) and not hasattr(report, RUN_ATTRIBUTE):
             # A worker's death has no data of its own: show it as the error that it is.
             setattr(report, ITEM_ATTRIBUTE, {"task_id": record.task_id})
-            setattr(report, RUN_ATTRIBUTE, record.model_dump(mode="json"))
+            setattr(report, RUN_ATTRIBUTE, record)
         gate = self._account.state.settings.gate
         if not gate.each and report.failed and report.when != "teardown":
             report.outcome = "passed"
+
+    def _take(self, report: pytest.TestReport) -> StepRecord | RunRecord | None:
+        try:
+            return self._account.take(report)
+        except MachineError as error:
+            # Going on would spend money on results that are lost.
+            pytest.exit(str(error), returncode=pytest.ExitCode.TESTS_FAILED)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
@@ -70,6 +112,9 @@ class Controller:
         came = yield
         if not only_looks(self._config):
             verdict = self._account.judge()
+            if self._account.state.resumed is not None:
+                # Nothing left to run is no "no tests ran": the gate has judged what there is.
+                session.testscollected = session.testscollected or verdict.planned
             if verdict.problems and not session.testsfailed:
                 session.testsfailed = 1  # as pytest-cov does: later is too late for other plugins
         return came
@@ -80,9 +125,15 @@ class Controller:
         interrupt_children(self._account.ledger.pids)
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_sessionfinish(self, exitstatus: int) -> Generator[None, None, None]:
+    def pytest_sessionfinish(
+        self, session: pytest.Session, exitstatus: int
+    ) -> Generator[None, None, None]:
         """Close the account, also after an interrupt."""
         if not only_looks(self._config):
             self._account.judge()
         yield
-        self._account.close(int(exitstatus))
+        try:
+            self._account.close(int(exitstatus))
+        except MachineError as error:  # the summary is printed: say it all the same
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+            self._config.get_terminal_writer().line(f"FAIL chalk: {error}", red=True, bold=True)

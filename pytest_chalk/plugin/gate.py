@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pytest_chalk.reports.summary import by_model, mean_score
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -45,21 +47,6 @@ def judge_session(gate: Gate, planned: Sequence[RunRecord], *, selected: int) ->
     if gate.mean and planned:
         problems += _mean(gate, planned)
     return GateVerdict(tuple(problems), mean, len(scored), len(planned))
-
-
-def mean_score(runs: Sequence[RunRecord]) -> float | None:
-    """Return the mean over the scored runs, a misbehaved one as 0; None where there is none."""
-    scores = [0.0 if run.outcome == "misbehaved" else run.score for run in runs if run.is_scored]
-    known = [score for score in scores if score is not None]
-    return sum(known) / len(known) if known else None
-
-
-def by_model(runs: Sequence[RunRecord]) -> dict[str, list[RunRecord]]:
-    """Return the runs of each model, in the order models first appear."""
-    grouped: dict[str, list[RunRecord]] = {}
-    for run in runs:
-        grouped.setdefault(run.model, []).append(run)
-    return grouped
 
 
 def _each(planned: Sequence[RunRecord]) -> list[str]:

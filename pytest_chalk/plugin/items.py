@@ -17,43 +17,32 @@ from pytest_chalk.runner.hook_parameters import hook_parameters
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     import pluggy
     from _pytest._code.code import TerminalRepr
 
-RunItem: TypeAlias = "Callable[[Mapping[str, Any], Mapping[str, object]], None]"
-"""Runs an item, given its fixtures and those that `pre_hook` names."""
+RunItem: TypeAlias = "Callable[[TaskItem, Mapping[str, object]], None]"
+"""Runs an item, given the values of the fixtures that its `pre_hook` names."""
 
 IS_RUNNER = "__chalk_runner__"
-FIXTURES = (
-    "request",
-    "subtests",
-    "chalk_model",
-    "chalk_run_config",
-    "chalk_student",
-    "chalk_submissions",
-)
-"""What every task item asks for; a conftest may override any of ours for its directory."""
-
 
 _CLASS = re.compile(r"^[ \t]*class[ \t]+(\w+)", re.MULTILINE)
 
 
 def make_runner(
-    task_class: type[Task], name: str, run_item: RunItem, *, epochs: int
+    task_class: type[Task], name: str, run_item: RunItem, fixtures: Sequence[str]
 ) -> Callable[..., None]:
-    """Return the test function of a task: it takes our fixtures and those `pre_hook` names."""
-    ours = (*FIXTURES, "chalk_epoch") if epochs > 1 else FIXTURES
+    """Return the test function of a task: it takes `fixtures` and those that `pre_hook` names."""
     hook_names = [] if task_class.pre_hook is Task.pre_hook else hook_parameters(task_class)
 
-    def run(**fixtures: Any) -> None:  # noqa: ANN401 - whatever the fixtures are
+    def run(request: pytest.FixtureRequest, **values: object) -> None:
         __tracebackhide__ = True
-        run_item(fixtures, {name: fixtures[name] for name in hook_names})
+        run_item(request.node, {name: values[name] for name in hook_names})
 
     attributes = {
-        "__signature__": _signature((*ours, *hook_names)),
+        "__signature__": _signature((*fixtures, *hook_names)),
         "__name__": name,
         "__qualname__": name,
         "__module__": task_class.__module__,
@@ -96,6 +85,7 @@ class TaskItem(pytest.Function):
     task_class: type[Task]
     around_setup: Callable[[TaskItem], AbstractContextManager[None]]
     attempts: int = 0
+    _hooks: pluggy.HookRelay | None = None
 
     @classmethod
     def adopt(
@@ -121,20 +111,22 @@ class TaskItem(pytest.Function):
     @override
     def ihook(self) -> pluggy.HookRelay:
         """The hooks of the conftests above; pytest would look them up by a path: see `collect`."""
+        if self._hooks is not None:
+            return self._hooks
         return super().ihook if self.parent is None else self.parent.ihook
 
     @override
     def setup(self) -> None:
         """Make the fixtures."""
+        self._hooks = self.ihook  # all conftests are loaded, and it is asked for many times
         with self.around_setup(self):
             super().setup()
 
     @override
     def reportinfo(self) -> tuple[os.PathLike[str] | str, int | None, str]:
         """Return where the class is defined, for the location of reports."""
-        path = inspect.getfile(self.task_class)
-        line = _class_lines(path).get(self.task_class.__name__, 1)
-        return Path(path), line - 1, self.name
+        path, lines = _class_lines(inspect.getfile(self.task_class))
+        return path, lines.get(self.task_class.__name__, 1) - 1, self.name
 
     @override
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException]) -> str | TerminalRepr:  # type: ignore[override]  # pytest.Function itself has this signature
@@ -145,16 +137,17 @@ class TaskItem(pytest.Function):
 
 
 @functools.cache
-def _class_lines(path: str) -> dict[str, int]:
-    """Return the line of each class in a file by its name, read once for all its classes."""
-    try:
-        text = Path(path).read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return {}
+def _class_lines(file: str) -> tuple[Path, dict[str, int]]:
+    """Return the path and the line of each class by its name, read once for all its classes."""
+    path = Path(file)
     lines: dict[str, int] = {}
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return path, lines
     number, read = 1, 0
     for found in _CLASS.finditer(text):
         number += text.count("\n", read, found.start(1))
         read = found.start(1)
         lines.setdefault(found.group(1), number)
-    return lines
+    return path, lines

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ import pytest
 
 from pytest_chalk.plugin.state import only_looks
 from pytest_chalk.reports.junit import JunitCase, JunitStyle, rewrite_junit
+from pytest_chalk.reports.junit_suite import suite_properties
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -46,24 +48,33 @@ class JunitFile:
             JunitStyle(steps=settings.junit_steps, properties=settings.junit_properties),
         )
         fresh = path.with_name(f"{path.name}.chalk")
-        tree.write(fresh, encoding="utf-8", xml_declaration=True)
-        fresh.replace(path)
+        try:
+            tree.write(fresh, encoding="utf-8", xml_declaration=True)
+            fresh.replace(path)
+        except OSError as error:
+            with suppress(OSError):
+                fresh.unlink(missing_ok=True)
+            message = (
+                f"{str(path)!r} is as pytest wrote it, without steps and scores: {error}. "
+                "Make it anew from the journal with `pytest-chalk junit`."
+            )
+            self._config.issue_config_time_warning(pytest.PytestWarning(message), stacklevel=2)
 
     def _suite_properties(self) -> dict[str, str]:
-        verdict, runs = self._account.judge(), self._account.ledger.runs
-        values = {
-            "chalk.session": self._account.state.directory.session_id,
-            "chalk.models": ",".join(dict.fromkeys(run.model for run in runs)),
-            "chalk.isolation": ",".join(sorted({run.isolation for run in runs} - {""})),
-            "chalk.planned": str(verdict.planned),
-            "chalk.scored": str(verdict.scored),
-            "chalk.gate": "failed" if verdict.problems else "passed",
-        }
-        if verdict.mean is not None:
-            values["chalk.mean_score"] = f"{verdict.mean:.6g}"
-        return values
+        ledger = self._account.ledger
+        session_id = self._account.state.directory.session_id
+        passed = not self._account.judge().problems
+        return suite_properties(session_id, ledger.runs, ledger.planned_runs, gate=passed)
 
 
 def _junit_case(account: ItemAccount) -> JunitCase:
     run = account.run if account.expected else None
-    return JunitCase(account.nodeid, run, account.output, account.teardown_error)
+    return JunitCase(
+        account.nodeid,
+        run,
+        account.output,
+        account.teardown_error,
+        left_out=account.left_out,
+        properties=account.properties,
+        duration_s=account.duration_s,
+    )

@@ -14,20 +14,24 @@ from pytest_chalk.plugin.report_data import (
     STEP_ATTRIBUTE,
 )
 from pytest_chalk.reports.clean import clean_text
-from pytest_chalk.schemas.record import Failure, RunRecord, StepRecord
+from pytest_chalk.schemas.record import Failure, LeftOut, RunRecord, StepRecord
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 
-@dataclass
+@dataclass(slots=True)
 class ItemAccount:
     """What the reports said about one task item: its latest attempt.
 
     Attributes:
         about: Task id, model, epoch and attempt, as the worker sent them.
         expected: False for an item that pytest skipped or expected to fail.
+        left_out: What pytest says of such an item.
         output: Captured text by step index; -1 is the item's own.
+        why_missing: What to say if it has no verdict when the session ends.
+        properties: Those of pytest, by `record_property`.
+        duration_s: Of all reports, as pytest adds them up.
     """
 
     nodeid: str
@@ -36,16 +40,25 @@ class ItemAccount:
     not_reached: list[str] = field(default_factory=list)
     run: RunRecord | None = None
     expected: bool = True
+    left_out: LeftOut | None = None
     skipped_by_mark: bool = False
-    skip_reason: str = ""
     teardown_error: str = ""
+    why_missing: str = ""
     output: dict[int, str] = field(default_factory=dict)
+    properties: list[tuple[str, Any]] = field(default_factory=list)
+    duration_s: float = 0.0
 
     def begin_attempt(self, about: dict[str, Any]) -> None:
         """Forget the earlier attempt's steps once a later one reports."""
         if about.get("attempt", 1) > self.about.get("attempt", 1):
             self.steps, self.not_reached, self.run, self.output = {}, [], None, {}
         self.about = about
+
+    def keep_output(self, step: int, report: pytest.TestReport) -> None:
+        """Keep what was captured, if anything was."""
+        captured = [f"--- {name} ---\n{text}" for name, text in report.sections if text]
+        if captured:
+            self.output[step] = "\n".join(captured)
 
     def broken(self, failure: Failure, *, outcome: str = "error") -> RunRecord:
         """Return the record of a run whose worker sent none."""
@@ -80,11 +93,19 @@ class Ledger:
         `task_ids` by node id: a controller that has no items of its own does not know them.
         """
         for nodeid in nodeids:
-            about = {"model": _model_in(nodeid, models), "task_id": task_ids.get(nodeid, "")}
+            about = {"model": model_in(nodeid, models), "task_id": task_ids.get(nodeid, "")}
             self._accounts.setdefault(nodeid, ItemAccount(nodeid, about))
+
+    def restore(self, account: ItemAccount, *, why_missing: str) -> None:
+        """Take over the account of an item that ran in an earlier process, unless it is known."""
+        account.why_missing = why_missing
+        self._accounts.setdefault(account.nodeid, account)
 
     def __contains__(self, nodeid: str) -> bool:
         return nodeid in self._accounts
+
+    def __getitem__(self, nodeid: str) -> ItemAccount:
+        return self._accounts[nodeid]
 
     @property
     def accounts(self) -> tuple[ItemAccount, ...]:
@@ -118,6 +139,7 @@ class Ledger:
         account = self._accounts.setdefault(report.nodeid, ItemAccount(report.nodeid))
         if about is not None:
             account.begin_attempt(about)
+        account.duration_s += report.duration
         if isinstance(report, pytest.SubtestReport):
             return _take_step(account, report)
         return _take_phase(account, report)
@@ -127,16 +149,15 @@ class Ledger:
         ended = []
         for account in self.accounts:
             if account.run is None and account.expected:
-                failure = Failure(
-                    stage="session", blame="machine", exception_type="", message=reason
-                )
+                why = account.why_missing or reason
+                failure = Failure(stage="session", blame="machine", exception_type="", message=why)
                 account.run = account.broken(failure, outcome="not_run")
-                account.run = account.run.model_copy(update={"reason": reason})
+                account.run = account.run.model_copy(update={"reason": why})
                 ended.append(account.run)
         return ended
 
 
-def _model_in(nodeid: str, models: Sequence[str]) -> str:
+def model_in(nodeid: str, models: Sequence[str]) -> str:
     """Return the student that a node id names; empty where a conftest brings its own."""
     parameters = nodeid.partition("[")[2].removesuffix("]")
     fits = [m for m in models if parameters == m or parameters.startswith(f"{m}-")]
@@ -148,26 +169,21 @@ def _take_step(account: ItemAccount, report: pytest.SubtestReport) -> StepRecord
     if unreached is not None:
         account.not_reached.append(unreached)
         return None
-    found = getattr(report, STEP_ATTRIBUTE, None)
-    if found is None:
-        return None
-    step = StepRecord.model_validate(found)
-    account.steps[step.index] = step
-    account.output[step.index] = _captured(report)
+    step: StepRecord | None = getattr(report, STEP_ATTRIBUTE, None)
+    if step is not None:
+        account.steps[step.index] = step
+        account.keep_output(step.index, report)
     return step
 
 
 def _take_phase(account: ItemAccount, report: pytest.TestReport) -> RunRecord | None:
     """Take the setup, call or teardown report of the item itself, or the one of a crash."""
-    if hasattr(report, "wasxfail"):
-        account.expected = False
-    found = getattr(report, RUN_ATTRIBUTE, None)
-    if found is not None:
-        run = RunRecord.model_validate(found)
-        if is_rerun(report):  # recorded, but a later attempt counts
-            return run
-        account.run = run
-        account.output[-1] = _captured(report)
+    _note_for_junit(account, report)
+    run: RunRecord | None = getattr(report, RUN_ATTRIBUTE, None)
+    if run is not None:
+        if not is_rerun(report):  # else it is recorded, but a later attempt counts
+            account.run = run
+            account.keep_output(-1, report)
         return run
     if is_rerun(report):
         return None
@@ -181,6 +197,15 @@ def _take_phase(account: ItemAccount, report: pytest.TestReport) -> RunRecord | 
     return None
 
 
+def _note_for_junit(account: ItemAccount, report: pytest.TestReport) -> None:
+    """Keep what pytest's own testcase says: a journal has to tell the same."""
+    if report.when == "teardown":
+        account.properties = report.user_properties
+    if hasattr(report, "wasxfail"):
+        account.expected = False
+        account.left_out = _expected_to_fail(report)
+
+
 def is_rerun(report: pytest.TestReport) -> bool:
     """Tell whether pytest-rerunfailures will try the item again."""
     outcome: str = report.outcome
@@ -190,7 +215,17 @@ def is_rerun(report: pytest.TestReport) -> bool:
 def _take_skip(account: ItemAccount, report: pytest.TestReport) -> None:
     account.expected = False
     account.skipped_by_mark = report.when == "setup"
-    account.skip_reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else ""
+    if isinstance(report.longrepr, tuple):
+        path, line, text = report.longrepr
+        reason = text.removeprefix("Skipped: ")
+        account.left_out = LeftOut(
+            kind="pytest.skip", reason=reason, text=f"{path}:{line}: {reason}"
+        )
+
+
+def _expected_to_fail(report: pytest.TestReport) -> LeftOut:
+    reason = str(getattr(report, "wasxfail", "")).removeprefix("reason: ")
+    return LeftOut(kind="pytest.xfail" if report.skipped else "", reason=reason)
 
 
 def _crash(account: ItemAccount, report: pytest.TestReport) -> Failure:
@@ -208,7 +243,3 @@ def _crash(account: ItemAccount, report: pytest.TestReport) -> Failure:
         message=message,
         traceback=text,
     )
-
-
-def _captured(report: pytest.TestReport) -> str:
-    return "\n".join(f"--- {name} ---\n{text}" for name, text in report.sections if text)

@@ -75,6 +75,9 @@ SPECS = (
     OptionSpec("config", "JSON run config; other flags override its fields", "FILE"),
     OptionSpec("extra", "extra_config entry; V is read as JSON, else as text", "K=V", "list"),
     OptionSpec("no-hints", "run with use_hints=False", kind="flag"),
+    OptionSpec("token-limit", "tokens that all models of the session may use together", "N"),
+    OptionSpec("usd-limit", "US dollars that all models of the session may cost together", "USD"),
+    OptionSpec("prices", "JSON file of prices by model, in US dollars per million tokens", "FILE"),
     OptionSpec("turn-limit", "model turns per run", "N"),
     OptionSpec("step-time-limit", "seconds per step", "SECONDS"),
     OptionSpec(
@@ -92,6 +95,10 @@ SPECS = (
         "min-scored", "share of planned runs that must be scored, 0..1 (default: 1)", "SHARE"
     ),
     OptionSpec("session-dir", "where results are kept (default: .chalk)", "DIR"),
+    OptionSpec(
+        "resume", "go on with the newest session: run what it has no verdict on", kind="flag"
+    ),
+    OptionSpec("session", "go on with this session", "ID"),
     OptionSpec(
         "allow-paid", "let models that cost money be named outside the command line", ini_only=True
     ),

@@ -26,6 +26,15 @@ def positive_seconds(text: str) -> float:
     return number
 
 
+def positive_amount(text: str) -> float:
+    """Parse a finite number above 0."""
+    number = _number(text)
+    if number is None or number <= 0:
+        message = "a number above 0, for example 2.50"
+        raise ValueError(message)
+    return number
+
+
 def finite(text: str) -> float:
     """Parse a finite number."""
     number = _number(text)

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
-from pytest_chalk.plugin.cassettes import wrap_by
+from pytest_chalk.errors import BudgetSpent
+from pytest_chalk.plugin.budget import metered
+from pytest_chalk.plugin.cassettes import replays, wrap_by
 from pytest_chalk.plugin.items import TaskItem
 from pytest_chalk.plugin.seat import StudentSeat
 from pytest_chalk.plugin.state import STATE
@@ -15,16 +17,18 @@ from pytest_chalk.plugin.verdicts import Verdict, raise_for_run, raise_for_step
 from pytest_chalk.runner.api import run_id_for
 from pytest_chalk.runner.place import process_box
 from pytest_chalk.runner.students import check_student, student_name
-from pytest_chalk.runner.task_run import RunPlace, TaskRun, task_run
+from pytest_chalk.runner.task_run import RunPlace, TaskRun, task_run, unstarted_run
 from pytest_chalk.schemas.record import RunRecord, RunSpec, StepRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
+    from pytest_chalk.authoring.ports import Model
     from pytest_chalk.plugin.seat import Submissions
     from pytest_chalk.plugin.state import ChalkState
     from pytest_chalk.runner.step_run import StepRun
     from pytest_chalk.runner.students import Student
+    from pytest_chalk.sandbox import Box
     from pytest_chalk.schemas.frozen import Outcome
     from pytest_chalk.schemas.run_config import RunConfig
 
@@ -37,37 +41,48 @@ NOT_REACHED = pytest.StashKey[str]()
 RUN = pytest.StashKey[RunRecord]()
 """The record of the item's latest attempt."""
 
-SPEC = pytest.StashKey[RunSpec]()
-"""What the item's latest attempt was asked to do."""
-
 _INTERRUPTS = (KeyboardInterrupt, pytest.exit.Exception)
 
 
-def run_item(fixtures: Mapping[str, Any], hook_arguments: Mapping[str, object]) -> None:
+def run_item(item: TaskItem, hook_arguments: Mapping[str, object]) -> None:
     """Run a task item once; its verdict is raised for pytest.
 
-    `fixtures` are the values of `items.FIXTURES`, `hook_arguments` those that `pre_hook` names.
+    `hook_arguments` are the values of the fixtures that `pre_hook` names.
     """
     __tracebackhide__ = True
-    item: TaskItem = fixtures["request"].node
+    fixtures: Mapping[str, Any] = item.funcargs
     student = check_student(fixtures["chalk_model"])
     spec, place = _plan(item, fixtures, local=bool(hook_arguments))
-    with task_run(spec, place) as run:
-        try:
-            run.prepare(item.task_class, student, hook_arguments)
-            _run_steps(item, run, fixtures["subtests"], str(place.transcript))
-            record = run.finish()
-        except Verdict:  # under -x a step's verdict leaves its sub-test and ends the item
-            item.stash[RUN] = run.finish()
-            raise
-        except BaseException as error:
-            item.stash[RUN] = _ended_from_outside(run, error)
-            raise
+    why_not = _why_not_started(item, spec, student)
+    if why_not:
+        record = unstarted_run(spec, why_not)
+    else:
+        with task_run(spec, place) as run:
+            try:
+                run.prepare(item.task_class, student, hook_arguments)
+                _run_steps(item, run, fixtures["subtests"], str(place.transcript))
+                record = run.finish()
+            except Verdict:  # under -x a step's verdict leaves its sub-test and ends the item
+                item.stash[RUN] = run.finish()
+                raise
+            except BudgetSpent as spent:  # a hook of the task's asked a model
+                record = run.finish(outcome="not_run", reason=str(spent))
+            except BaseException as error:
+                item.stash[RUN] = _ended_from_outside(run, error)
+                raise
     item.stash[RUN] = record
     item.ihook.pytest_chalk_run_finished(item=item, run=record)
     if record.outcome == "skipped":
         _skip(record.reason)
     raise_for_run(record)
+
+
+def _why_not_started(item: TaskItem, spec: RunSpec, student: Student) -> str:
+    """Return why a run need not begin: its first turn would find the budget spent; else ""."""
+    state: ChalkState = item.config.stash[STATE]
+    if isinstance(student, str) or student.trusted or replays(state.settings, item, spec):
+        return ""
+    return state.purse.why_spent()
 
 
 def _plan(item: TaskItem, fixtures: Mapping[str, Any], *, local: bool) -> tuple[RunSpec, RunPlace]:
@@ -85,7 +100,6 @@ def _plan(item: TaskItem, fixtures: Mapping[str, Any], *, local: bool) -> tuple[
         local=local,
         pass_rule=state.settings.pass_rule,
     )
-    item.stash[SPEC] = spec
     place = RunPlace(
         box=fixtures["chalk_student"].box,
         transcript=state.directory.transcript_path(config.run_id),
@@ -93,12 +107,22 @@ def _plan(item: TaskItem, fixtures: Mapping[str, Any], *, local: bool) -> tuple[
         save_submission_kwargs=submissions.save_submission_kwargs,
         submissions_dir=submissions.directory,
         allow_readable_tasks=state.settings.allow_readable_tasks,
-        wrap_model=wrap_by(state.settings, item, spec, fixtures["chalk_student"].box),
+        wrap_model=_wrap_by(state, item, spec, fixtures["chalk_student"].box),
         resolve_hardware=lambda name: item.ihook.pytest_chalk_resolve_hardware(
             item=item, hardware=name
         ),
     )
     return spec, place
+
+
+def _wrap_by(
+    state: ChalkState, item: TaskItem, spec: RunSpec, box: Box
+) -> Callable[[Model], Model]:
+    """Return what stands before a run's model: what it pays from, and before that its recording."""
+    record = wrap_by(state.settings, item, spec, box)
+    if replays(state.settings, item, spec):
+        return record
+    return lambda model: record(metered(model, state.settings, state.purse))
 
 
 def _run_steps(item: TaskItem, run: TaskRun, subtests: pytest.Subtests, transcript: str) -> None:
@@ -141,7 +165,7 @@ def _perform(item: TaskItem, run: TaskRun, step: StepRun) -> StepRecord:
 
 
 def _outside_outcome(error: BaseException) -> Outcome:
-    if isinstance(error, _INTERRUPTS):
+    if isinstance(error, (*_INTERRUPTS, BudgetSpent)):
         return "not_run"
     return "skipped" if isinstance(error, pytest.skip.Exception) else "error"
 
@@ -158,9 +182,10 @@ def run_config_for(item: pytest.Item, student: Student) -> RunConfig:
     if not isinstance(item, TaskItem):
         return state.settings.run_config
     name, task_id = student_name(student), item.task_class.id
+    part = f"-r{state.resumed.part}" if state.resumed is not None else ""
     config = state.settings.run_config.model_copy(
         update={
-            "run_id": run_id_for(task_id, name, item.nodeid, item.attempts),
+            "run_id": run_id_for(task_id, name, item.nodeid, item.attempts) + part,
             "task_id": task_id,
             "model": name,
         }

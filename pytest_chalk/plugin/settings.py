@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, cast
 
+from pytest_chalk.errors import RunOptionError
 from pytest_chalk.models.settings import ModelSettings
 from pytest_chalk.plugin.config_file import read_run_config
 from pytest_chalk.plugin.option_reader import OptionReader
@@ -13,12 +15,15 @@ from pytest_chalk.plugin.parsers import (
     boolean,
     finite,
     one_of,
+    positive_amount,
     positive_count,
     share,
     whole_number,
     word,
 )
+from pytest_chalk.plugin.result_settings import ResultSettings, read_result_settings
 from pytest_chalk.schemas.record import PassRule
+from pytest_chalk.schemas.spending import Budget
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,6 +31,7 @@ if TYPE_CHECKING:
     import pytest
 
     from pytest_chalk.models.cassette import CassetteMode
+    from pytest_chalk.models.pricing import PriceTable
     from pytest_chalk.schemas.run_config import RunConfig
 
 
@@ -46,11 +52,14 @@ class SessionSettings:
     Attributes:
         run_config: The config every run starts from; `run_id` and `model` are filled in per run.
         only_task_id: From the config file's `task_id`; empty for all tasks.
+        prices: Of the user's own file; None without one.
     """
 
     models: tuple[str, ...]
     models_source: str
     model_settings: ModelSettings
+    budget: Budget
+    prices: PriceTable | None
     allow_paid: bool
     allow_readable_tasks: bool
     cassette: Literal["off"] | CassetteMode
@@ -64,6 +73,7 @@ class SessionSettings:
     keep_sessions: int
     junit_steps: bool
     junit_properties: bool
+    results: ResultSettings
 
 
 def read_settings(config: pytest.Config) -> SessionSettings:
@@ -81,6 +91,11 @@ def read_settings(config: pytest.Config) -> SessionSettings:
         models=models.texts,
         models_source=models.source,
         model_settings=_model_settings(reader, run_config),
+        budget=Budget(
+            token_limit=reader.read("token-limit", positive_count, None),
+            usd_limit=reader.read("usd-limit", positive_amount, None),
+        ),
+        prices=_read_prices(reader),
         allow_paid=models.rank == ON_COMMAND_LINE
         or reader.read("allow-paid", boolean, default=False),
         allow_readable_tasks=reader.read("allow-readable-tasks", boolean, default=False),
@@ -98,6 +113,7 @@ def read_settings(config: pytest.Config) -> SessionSettings:
         keep_sessions=reader.read("keep-sessions", positive_count, 10),
         junit_steps=reader.read("junit-steps", boolean, default=True),
         junit_properties=reader.read("junit-properties", boolean, default=True),
+        results=read_result_settings(reader),
     )
 
 
@@ -121,6 +137,24 @@ def _model_settings(reader: OptionReader, run_config: RunConfig) -> ModelSetting
         seed=reader.read("seed", whole_number, None),
         reasoning_effort=run_config.reasoning_effort,
     )
+
+
+def _read_prices(reader: OptionReader) -> PriceTable | None:
+    given, path = reader.given("prices"), reader.path("prices")
+    if given is None or path is None:
+        return None
+    from pytest_chalk.models.pricing import parse_prices
+
+    try:
+        return parse_prices(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError) as error:
+        where = f"{given.source}={given.text}"
+        raise RunOptionError(
+            where,
+            str(error),
+            fix='Name a JSON file such as {"openai/gpt-5": {"input": 1.25, "output": 10}}, in US '
+            "dollars per million tokens",
+        ) from None
 
 
 def _models(reader: OptionReader, run_config: RunConfig) -> Given:

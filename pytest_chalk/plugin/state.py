@@ -15,6 +15,8 @@ from pytest_chalk.store.session_directory import SessionDirectory, new_session_i
 if TYPE_CHECKING:
     from pytest_chalk.discovery.classes import TaskRegistry
     from pytest_chalk.discovery.settings import DiscoverySettings
+    from pytest_chalk.plugin.budget import SessionPurse
+    from pytest_chalk.plugin.resumed import Resumed
     from pytest_chalk.plugin.settings import SessionSettings
     from pytest_chalk.runner.students import Student
 
@@ -31,6 +33,8 @@ class ChalkState:
     discovery: DiscoverySettings
     registry: TaskRegistry
     directory: SessionDirectory
+    purse: SessionPurse
+    resumed: Resumed | None = None
     students: dict[str, Student] = field(default_factory=dict)
 
     def student(self, name: str) -> Student:

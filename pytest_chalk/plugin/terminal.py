@@ -22,14 +22,14 @@ class Terminal:
     def __init__(self, config: pytest.Config, account: SessionAccount) -> None:
         self._config, self._account = config, account
         self._in_summary = False
+        self._is_verbose = config.get_verbosity(pytest.Config.VERBOSITY_SUBTESTS) > 0
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(self, report: Any) -> Status | None:  # noqa: ANN401 - any report
         """Show scores; also for reports whose outcome the gate `mean` has changed."""
         if not hasattr(report, ITEM_ATTRIBUTE):
             return None
-        verbose = self._config.get_verbosity(pytest.Config.VERBOSITY_SUBTESTS) > 0
-        return find_status(report, verbose=verbose, plain=self._in_summary)
+        return find_status(report, verbose=self._is_verbose, plain=self._in_summary)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
@@ -52,6 +52,12 @@ class Terminal:
             terminal.line(
                 f"mean {verdict.mean:.3f} over {verdict.scored} scored of {verdict.planned}{note}"
             )
+        budget = self._account.state.settings.budget
+        if budget.is_bound:
+            spent = self._account.state.purse.total()
+            left_out = sum(run.outcome == "not_run" for run in runs)
+            note = f"; {left_out} run{'s' if left_out != 1 else ''} not run" if left_out else ""
+            terminal.line(f"budget: {budget.describe(spent)} spent{note}")
         for run in runs:
             if run.outcome == "misbehaved":
                 terminal.line(f"MISBEHAVED {run.nodeid}: {run.reason}", red=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TypeAlias
 
 import pytest
 
@@ -12,9 +12,7 @@ from pytest_chalk.plugin.report_data import (
     RUN_ATTRIBUTE,
     STEP_ATTRIBUTE,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from pytest_chalk.schemas.record import RunRecord, StepRecord
 
 CRASHED = "???"
 """`when` of the report that xdist makes for a worker that died."""
@@ -22,14 +20,14 @@ CRASHED = "???"
 Status: TypeAlias = tuple[str, str, str]
 """Category, letter, word: see `pytest_report_teststatus`."""
 
-_STEP_LETTERS = {"failed": "u", "misbehaved": "u", "error": "e", "not_run": "e", "skipped": "-"}
-_ITEM_LETTERS = {"passed": ".", "failed": "F", "misbehaved": "F", "error": "E", "not_run": "E"}
+_STEP_LETTERS = {"failed": "u", "misbehaved": "u", "error": "e", "not_run": "n", "skipped": "-"}
+_ITEM_LETTERS = {"passed": ".", "failed": "F", "misbehaved": "F", "error": "E", "not_run": "N"}
 _CATEGORIES = {
     "passed": "passed",
     "failed": "failed",
     "misbehaved": "failed",
     "error": "error",
-    "not_run": "error",
+    "not_run": "not run",
 }
 
 
@@ -42,10 +40,10 @@ def find_status(report: pytest.TestReport, *, verbose: bool, plain: bool) -> Sta
         return None
     if isinstance(report, pytest.SubtestReport):
         return _step_status(report, verbose=verbose, plain=plain)
-    found = getattr(report, RUN_ATTRIBUTE, None)
+    found: RunRecord | None = getattr(report, RUN_ATTRIBUTE, None)
     if found is None or report.when not in {"call", CRASHED}:
         return None
-    outcome = found["outcome"]
+    outcome = found.outcome
     if outcome not in _ITEM_LETTERS:
         return None
     word = _word(outcome.replace("_", " ").upper(), found, plain=plain)
@@ -55,10 +53,10 @@ def find_status(report: pytest.TestReport, *, verbose: bool, plain: bool) -> Sta
 def _step_status(report: pytest.SubtestReport, *, verbose: bool, plain: bool) -> Status | None:
     if getattr(report, NOT_REACHED_ATTRIBUTE, None) is not None:
         return ("skipped", "-", f"SUBSKIPPED[{report.context.msg}]") if verbose else ("", "", "")
-    step = getattr(report, STEP_ATTRIBUTE, None)
+    step: StepRecord | None = getattr(report, STEP_ATTRIBUTE, None)
     if step is None:
         return None
-    label, outcome = f"[{report.context.msg}]", step["outcome"]
+    label, outcome = f"[{report.context.msg}]", step.outcome
     if outcome == "passed":
         word = _word(f"SUBPASSED{label}", step, plain=plain)
         return ("subtests passed", "u", word) if verbose else ("", "", "")
@@ -68,8 +66,8 @@ def _step_status(report: pytest.SubtestReport, *, verbose: bool, plain: bool) ->
     return _CATEGORIES[outcome], _STEP_LETTERS[outcome], _word(word, step, plain=plain)
 
 
-def _word(word: str, record: Mapping[str, Any], *, plain: bool) -> str:
-    score = record.get("score")
-    if plain or score is None or record["outcome"] == "error":
+def _word(word: str, record: StepRecord | RunRecord, *, plain: bool) -> str:
+    if plain or record.score is None or record.outcome == "error":
         return word
-    return f"{word} {score:.2f}{' partial' if record.get('partial') else ''}"
+    partial = isinstance(record, StepRecord) and record.partial
+    return f"{word} {record.score:.2f}{' partial' if partial else ''}"

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from pytest_chalk.schemas.frozen import Outcome
-    from pytest_chalk.schemas.record import RunRecord, StepRecord
+    from pytest_chalk.schemas.record import LeftOut, RunRecord, StepRecord
 
 MAX_PROPERTY_CHARS = 4_000
 """Of one property. Viewers show properties in a table cell; the failure text has more."""
@@ -34,12 +34,17 @@ class JunitCase:
         run: Its record; None for an item that pytest skipped or expected to fail, which keeps
             pytest's own testcase.
         output: Captured text by step index; -1 is the item's own.
+        left_out, properties, duration_s: What pytest's own testcase says of the item, for one
+            that is missing in the document.
     """
 
     nodeid: str
     run: RunRecord | None
     output: Mapping[int, str] = field(default_factory=dict)
     teardown_error: str = ""
+    left_out: LeftOut | None = None
+    properties: Sequence[tuple[str, object]] = ()
+    duration_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -56,7 +61,11 @@ def rewrite_junit(
     suite_properties: Mapping[str, str],
     style: JunitStyle,
 ) -> None:
-    """Change `root`, the document pytest wrote, so that it tells of tasks and steps."""
+    """Change `root`, the document pytest wrote, so that it tells of tasks and steps.
+
+    The testcases of tasks stand in the order of `cases`: pytest's is that in which its workers
+    happened to report. What it did not write, because it ran in another session, is added.
+    """
     suite = root if root.tag == "testsuite" else root.find("testsuite")
     if suite is None:
         return
@@ -68,20 +77,23 @@ def rewrite_junit(
         _add_properties(properties, suite_properties)
     written = _testcases(suite)
     prefix = _find_prefix(written, cases)
-    replaced: dict[ET.Element, list[ET.Element]] = {}
-    appended: list[ET.Element] = []
+    taken: set[ET.Element] = set()
+    superseded: set[ET.Element] = set()  # by later attempts
+    rewritten: list[list[ET.Element]] = []
     for case in cases:
         classname, name = address(case.nodeid)
         found = written.get((prefix + classname, name), [])
-        replaced.update((superseded, []) for superseded in found[:-1])  # by later attempts
-        own = found[-1] if found else ET.Element("testcase", time="0.000", name=name)
+        superseded.update(found[:-1])
+        taken.update(found[-1:])
+        own = found[-1] if found else _missing(case, name)
         own.set("classname", prefix + classname.removesuffix(".__init__"))
-        elements = _rewritten(own, case, style)
-        if found:
-            replaced[own] = elements
-        else:
-            appended += elements
-    suite[:] = [new for child in suite for new in replaced.get(child, [child])] + appended
+        rewritten.append(_rewritten(own, case, style))
+    groups = iter(rewritten)
+    children: list[ET.Element] = []
+    for child in suite:
+        if child not in superseded:
+            children += next(groups) if child in taken else [child]
+    suite[:] = [*children, *(element for group in groups for element in group)]
     _recount(suite)
 
 
@@ -95,6 +107,24 @@ def _testcases(suite: ET.Element) -> _Written:
         key = (element.get("classname", ""), element.get("name", ""))
         written.setdefault(key, []).append(element)
     return written
+
+
+def _missing(case: JunitCase, name: str) -> ET.Element:
+    """Return what pytest itself writes about an item, apart from a verdict on its run."""
+    attributes = {"classname": "", "name": name, "time": f"{case.duration_s:.3f}"}
+    element = ET.Element("testcase", attributes)
+    if case.properties:
+        properties = ET.SubElement(element, "properties")
+        for key, value in case.properties:
+            ET.SubElement(
+                properties, "property", name=clean_text(key), value=clean_text(str(value))
+            )
+    if case.run is None and case.left_out is not None and case.left_out.kind:
+        left_out = case.left_out
+        message = clean_text(left_out.reason)
+        skipped = ET.SubElement(element, "skipped", type=left_out.kind, message=message)
+        skipped.text = clean_text(left_out.text) or None
+    return element
 
 
 def _find_prefix(written: _Written, cases: Sequence[JunitCase]) -> str:
@@ -149,7 +179,7 @@ def _fill_item(element: ET.Element, case: JunitCase, run: RunRecord, style: Juni
         text = text if run.outcome == "passed" else f"{text}\n{render_run_failure(run)}"
         _add_verdict(element, "error", "teardown failed", text)
     elif run.outcome != "passed":
-        _add_verdict(element, _tag(run.outcome), run.reason, render_run_failure(run))
+        _add_verdict(element, run.outcome, run.reason, render_run_failure(run))
     _add_output(element, case.output.get(-1, ""))
 
 
@@ -172,7 +202,7 @@ def _step_element(owner: str, step: StepRecord, run: RunRecord, style: JunitStyl
         _add_properties(ET.SubElement(element, "properties"), _step_properties(step))
     if step.outcome != "passed":
         text = render_step_failure(step, run.transcript)
-        _add_verdict(element, _tag(step.outcome), step.reason, text)
+        _add_verdict(element, step.outcome, step.reason, text)
     return element
 
 
@@ -186,9 +216,13 @@ def _tag(outcome: Outcome) -> str:
     return tags.get(outcome, "error")
 
 
-def _add_verdict(element: ET.Element, tag: str, message: str, text: str) -> None:
+def _add_verdict(element: ET.Element, outcome: Outcome, message: str, text: str) -> None:
+    """Add a verdict; its type tells apart the outcomes that share a tag."""
+    tag = _tag(outcome)
     first = message.strip().partition("\n")[0] or tag
-    verdict = ET.Element(tag, message=clean_text(first, max_chars=MAX_MESSAGE_CHARS))
+    verdict = ET.Element(
+        tag, message=clean_text(first, max_chars=MAX_MESSAGE_CHARS), type=f"chalk.{outcome}"
+    )
     verdict.text = clean_text(text)
     # Strict schemas want it after the properties and before the output.
     element.insert(int(element.find("properties") is not None), verdict)
@@ -215,6 +249,7 @@ def _run_properties(nodeid: str, run: RunRecord) -> dict[str, str]:
         "chalk.turns": str(run.usage.turns),
         "chalk.input_tokens": str(run.usage.input_tokens),
         "chalk.output_tokens": str(run.usage.output_tokens),
+        "chalk.usd": "" if run.usage.usd is None else repr(run.usage.usd),
         "chalk.isolation": run.isolation,
         "chalk.transcript": run.transcript,
     }

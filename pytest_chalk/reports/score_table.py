@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pytest_chalk.reports.clean import clean_text
+from pytest_chalk.schemas.record import sum_usd
+from pytest_chalk.schemas.spending import show_usd
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -17,7 +19,8 @@ MAX_NAME_CHARS = 120
 LEFT_COLUMNS = 3
 """The first columns are words, the others numbers."""
 
-COLUMNS = ("task", "model", "score", "steps", "turns", "tokens", "time")
+COLUMNS = ("task", "model", "score", "steps", "turns", "tokens", "cost", "time")
+COST = COLUMNS.index("cost")
 
 
 def render_score_table(runs: Sequence[RunRecord]) -> list[str]:
@@ -26,14 +29,14 @@ def render_score_table(runs: Sequence[RunRecord]) -> list[str]:
     A row without a score says what happened instead: `error`, `not run`, `skipped`.
     """
     rows = _rows(runs)
-    widths = [max(len(row[column]) for row in rows) for column in range(len(COLUMNS))]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return [_aligned(row, widths) for row in rows]
 
 
 def render_markdown_table(runs: Sequence[RunRecord]) -> list[str]:
     """Return the same table in Markdown, numbers to the right."""
     head, *rows = [[cell.replace("|", "\\|") for cell in row] for row in _rows(runs)]
-    rule = ["---" if column < LEFT_COLUMNS else "---:" for column in range(len(COLUMNS))]
+    rule = ["---" if column < LEFT_COLUMNS else "---:" for column in range(len(head))]
     return [f"| {' | '.join(row)} |" for row in (head, rule, *rows)]
 
 
@@ -41,11 +44,15 @@ def _rows(runs: Sequence[RunRecord]) -> list[tuple[str, ...]]:
     grouped: dict[tuple[str, str], list[RunRecord]] = {}
     for run in runs:
         grouped.setdefault((run.task_id, run.model), []).append(run)
-    return [COLUMNS, *(_row(task, model, group) for (task, model), group in grouped.items())]
+    rows = [COLUMNS, *(_row(task, model, group) for (task, model), group in grouped.items())]
+    if not any(run.usage.usd for run in runs):
+        rows = [(*row[:COST], *row[COST + 1 :]) for row in rows]
+    return rows
 
 
 def _row(task: str, model: str, runs: Sequence[RunRecord]) -> tuple[str, ...]:
     tokens = sum(run.usage.input_tokens + run.usage.output_tokens for run in runs)
+    usd = sum_usd(run.usage.usd for run in runs)
     done = sum(step.outcome == "passed" for run in runs for step in run.steps)
     planned = sum(len(run.steps) + len(run.not_reached) for run in runs)
     return (
@@ -55,6 +62,7 @@ def _row(task: str, model: str, runs: Sequence[RunRecord]) -> tuple[str, ...]:
         f"{done}/{planned}",
         str(sum(run.usage.turns for run in runs)),
         f"{tokens:,}" if tokens else "-",
+        "-" if usd is None else show_usd(usd),
         _seconds(sum(run.duration_s for run in runs)),
     )
 

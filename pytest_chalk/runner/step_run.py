@@ -5,19 +5,26 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from pytest_chalk.authoring.judge import checked_scoring
 from pytest_chalk.authoring.ports import StepWork
 from pytest_chalk.authoring.step_clock import StepClock
-from pytest_chalk.errors import TaskDefinitionError
+from pytest_chalk.errors import BudgetSpent, TaskDefinitionError
 from pytest_chalk.reports.clean import clean_object, clean_text
 from pytest_chalk.runner.user_code import Misbehaved, Returned, call_user_code, failure_of
-from pytest_chalk.runner.verdict import is_partial, passes, reason_for_failing
+from pytest_chalk.runner.verdict import is_partial, passes, reason_for_failing, step_names
 from pytest_chalk.sandbox import save_artifact
 from pytest_chalk.schemas.chat import Message
 from pytest_chalk.schemas.plain import as_finite
-from pytest_chalk.schemas.record import Failure, LimitHit, PassRule, StepRecord, Usage
+from pytest_chalk.schemas.record import (
+    Failure,
+    LimitHit,
+    PassRule,
+    StepRecord,
+    Usage,
+    sum_usd,
+)
 from pytest_chalk.schemas.scoring import Scoring
 from pytest_chalk.schemas.transcript import (
     ErrorEvent,
@@ -29,7 +36,7 @@ from pytest_chalk.schemas.transcript import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from pytest_chalk.authoring.conversation import Conversation
     from pytest_chalk.authoring.judge import Judge
@@ -37,9 +44,30 @@ if TYPE_CHECKING:
     from pytest_chalk.authoring.step import Step
     from pytest_chalk.schemas.frozen import Outcome
     from pytest_chalk.schemas.run_config import OnLimit, RunConfig
-    from pytest_chalk.store.transcript_file import TranscriptFile
+    from pytest_chalk.schemas.transcript import Event, Transcript
 
 T = TypeVar("T")
+
+
+class EventLog(Protocol):
+    """Takes down what happens in a run."""
+
+    @property
+    def events(self) -> Sequence[Event]:
+        """Every event so far."""
+        ...
+
+    def add(self, event: Event) -> None:
+        """Take down an event."""
+        ...
+
+    def transcript(self) -> Transcript:
+        """Return the transcript so far."""
+        ...
+
+    def sync(self) -> None:
+        """Make what was written survive a power cut."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -49,7 +77,7 @@ class StepScene:
     config: RunConfig
     agent: Agent
     conversation: Conversation
-    transcript: TranscriptFile
+    transcript: EventLog
     rule: PassRule
 
 
@@ -92,7 +120,7 @@ class StepRun:
         transcript = self._scene.transcript
         transcript.add(StepStartedEvent(step=self.index, of=self.of))
         try:
-            verdict = self._reach_verdict()
+            verdict = self._reach_verdict(self._let_student_work)
         finally:
             # Also when an interrupt or a time-out from outside passes through: the step began.
             hook_failure = self._run_post_hook()
@@ -100,24 +128,39 @@ class StepRun:
         transcript.sync()
         return self._record(verdict, hook_failure)
 
+    def judge_again(self, before: StepRecord) -> StepRecord:
+        """Return the record that `before` becomes by another word of the judge."""
+        try:
+            verdict = self._reach_verdict(lambda: before.limit, is_again=True)
+        finally:
+            hook_failure = self._run_post_hook()
+        record = self._record(verdict, hook_failure)
+        kept = ("usage", "duration_s", "instructions")
+        return record.model_copy(update={name: getattr(before, name) for name in kept})
+
     def broken_by(self, error: BaseException, *, outcome: Outcome = "error") -> StepRecord:
         """Return the record of a step that `error` ended from outside."""
         failure = failure_of("step", error)
         self._write_failure(failure)
         return self._record(_Verdict(outcome, failure.summary, failure=failure), None)
 
-    def _reach_verdict(self) -> _Verdict:
+    def _reach_verdict(
+        self, work: Callable[[], LimitHit | None], *, is_again: bool = False
+    ) -> _Verdict:
         limit = None
         try:
-            limit = self._let_student_work()
+            limit = work()
             if limit is not None and _on_limit(self._scene.config, limit) == "error":
                 return _Verdict("error", limit.summary, limit=limit)
-            self._keep_extra_artifacts()
+            if not is_again:
+                self._keep_extra_artifacts()
             return self._judged(self._score(), limit)
         except _StageFailedError as stopped:
             self._write_failure(stopped.failure)
             summary = stopped.failure.summary
             return _Verdict("error", summary, failure=stopped.failure, limit=limit)
+        except BudgetSpent as spent:
+            return _Verdict("not_run", str(spent), limit=limit)
         except _MisbehavedError as found:
             scoring = Scoring(0.0, {"misbehavior": str(found)}, continue_task=False)
             self._scene.transcript.add(ScoringEvent(scoring=scoring))
@@ -204,7 +247,13 @@ class StepRun:
             turns=turns,
             input_tokens=sum(event.input_tokens for event in tokens),
             output_tokens=sum(event.output_tokens for event in tokens),
+            usd=sum_usd(event.usd for event in tokens),
         )
+
+
+def names_of(steps: Sequence[Step]) -> tuple[str, ...]:
+    """Return how reports call the steps of a task: each name once."""
+    return step_names([clean_text(str(step.name or type(step).__name__)) for step in steps])
 
 
 class _StageFailedError(Exception):

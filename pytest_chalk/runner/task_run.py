@@ -13,7 +13,7 @@ from pytest_chalk.authoring.conversation import Conversation
 from pytest_chalk.errors import MachineError, RunOptionError, TaskDefinitionError
 from pytest_chalk.reports.clean import clean_object, clean_text
 from pytest_chalk.runner.readable import refuse_readable_task
-from pytest_chalk.runner.step_run import StepRun, StepScene
+from pytest_chalk.runner.step_run import StepRun, StepScene, names_of
 from pytest_chalk.runner.students import make_agent, student_name
 from pytest_chalk.runner.user_code import (
     Misbehaved,
@@ -27,7 +27,6 @@ from pytest_chalk.runner.verdict import (
     run_outcome,
     run_reason,
     run_score,
-    step_names,
     total_usage,
 )
 from pytest_chalk.sandbox import Box, CurrentRun, enter_run, find_run
@@ -85,6 +84,11 @@ class RunPlace:
     resolve_hardware: Callable[[str], str | None] = _no_hardware
     wrap_model: Callable[[Model], Model] = _as_it_is
     allow_readable_tasks: bool = False
+
+    @property
+    def saved_in(self) -> Path:
+        """Where saved submissions go."""
+        return self.submissions_dir or self.directory / "submissions"
 
 
 class TaskRun:
@@ -192,7 +196,9 @@ class TaskRun:
             usage=total_usage(steps),
             started_at=self._started_at,
             duration_s=round(time.monotonic() - self._started_s, 6),
+            config=config,
             transcript=str(self._transcript.path),
+            submissions=str(self._place.saved_in),
             isolation=self._place.box.level,
         )
 
@@ -269,8 +275,7 @@ class TaskRun:
                 problem="is empty, so nothing can be measured",
                 fix="Return at least one step",
             )
-        names = [clean_text(str(step.name or type(step).__name__)) for step in self._steps]
-        self._names = step_names(names)
+        self._names = names_of(self._steps)
 
     def _say_system_prompt(self, task: Task) -> None:
         prompt = task.system_prompt
@@ -307,7 +312,7 @@ def task_run(spec: RunSpec, place: RunPlace) -> Iterator[TaskRun]:
     current = CurrentRun(
         box=place.box,
         artifacts_dir=place.directory / "artifacts",
-        submissions_dir=place.submissions_dir or place.directory / "submissions",
+        submissions_dir=place.saved_in,
         save_submission_kwargs=place.save_submission_kwargs,
     )
     try:
@@ -341,6 +346,18 @@ def broken_run(spec: RunSpec, error: BaseException, steps: Sequence[StepRecord] 
         reason=failure.summary,
         failure=failure,
         steps=tuple(steps),
+    )
+
+
+def unstarted_run(spec: RunSpec, reason: str) -> RunRecord:
+    """Return the record of a run that was planned and for which nothing was done."""
+    return RunRecord(
+        **_place_of(spec),
+        run_id=spec.config.run_id,
+        task_id=spec.config.task_id,
+        model=spec.config.model,
+        outcome="not_run",
+        reason=reason,
     )
 
 

@@ -82,7 +82,8 @@ def run_reason(steps: Sequence[StepRecord]) -> str:
 
 def total_usage(steps: Sequence[StepRecord]) -> Usage:
     """Return tokens and turns over all steps."""
-    return sum((step.usage for step in steps), Usage())
+    first, *others = [step.usage for step in steps] or [Usage()]
+    return sum(others, first)
 
 
 def step_names(names: Sequence[str]) -> tuple[str, ...]:

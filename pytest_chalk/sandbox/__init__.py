@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pytest_chalk.sandbox.artifacts import save_artifact
 from pytest_chalk.sandbox.box import Box
-from pytest_chalk.sandbox.capture import run_as_student
+from pytest_chalk.sandbox.capture import run_as_student, run_command
 from pytest_chalk.sandbox.collect import collect_submission, kill_processes
 from pytest_chalk.sandbox.command import Command, StudentProcess
 from pytest_chalk.sandbox.current import CurrentRun, enter_run, find_run
@@ -26,6 +26,7 @@ from pytest_chalk.sandbox.slots import (
 from pytest_chalk.sandbox.student import StudentUidError
 from pytest_chalk.sandbox.submissions import save_submission
 from pytest_chalk.sandbox.sweep import delete_files
+from pytest_chalk.sandbox.trial import Trial, open_trial
 from pytest_chalk.sandbox.untrusted_fs import SavedSubmission, StudentPath
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "StudentPath",
     "StudentProcess",
     "StudentUidError",
+    "Trial",
     "acquire_slot",
     "claim_on_use",
     "clock_s",
@@ -48,9 +50,11 @@ __all__ = [
     "enter_run",
     "find_run",
     "kill_processes",
+    "open_trial",
     "peek_slot",
     "release_slot",
     "run_as_student",
+    "run_command",
     "run_trusted",
     "save_artifact",
     "save_submission",

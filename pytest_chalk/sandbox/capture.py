@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pytest_chalk.sandbox.command import Command
@@ -29,14 +30,33 @@ def run_as_student(
     max_output_bytes: int,
     stdin: bytes = b"",
 ) -> Completed:
-    """Run `argv` in the workdir as the student until it ends or its time is up.
+    """Run `argv` in the workdir as the student: see `run_command`."""
+    command = Command(tuple(argv))
+    return run_command(
+        box,
+        command,
+        time_limit_s=time_limit_s,
+        max_output_bytes=max_output_bytes,
+        stdin=stdin,
+    )
+
+
+def run_command(
+    box: Box,
+    command: Command,
+    *,
+    time_limit_s: float,
+    max_output_bytes: int,
+    stdin: bytes = b"",
+) -> Completed:
+    """Run a command as the student until it ends or its time is up.
 
     Returns when the command itself has ended, also when processes it left behind hold its output
     open: those go on. At the time limit everything that the command started is killed.
 
     Args:
         box: Where to run it.
-        argv: Program and arguments.
+        command: What to run; its three standard descriptors are made here.
         time_limit_s: Wall-clock.
         max_output_bytes: Kept of each of stdout and stderr: the first and the last half.
         stdin: What the command can read. Nothing means /dev/null.
@@ -49,7 +69,10 @@ def run_as_student(
     with ExitStack() as opened:
         ours, theirs = _make_pipes(opened, has_stdin=bool(stdin))
         try:
-            process = box.launch(Command(tuple(argv), *theirs))
+            stdin_fd, stdout_fd, stderr_fd = theirs
+            process = box.launch(
+                replace(command, stdin_fd=stdin_fd, stdout_fd=stdout_fd, stderr_fd=stderr_fd)
+            )
         finally:
             for fd in theirs:
                 if fd is not None:

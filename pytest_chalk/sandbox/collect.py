@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pytest_chalk.errors import TaskDefinitionError
 from pytest_chalk.sandbox.artifacts import save_artifact
 from pytest_chalk.sandbox.box import KILL_DEADLINE_S
 from pytest_chalk.sandbox.current import find_run
@@ -18,6 +19,8 @@ from pytest_chalk.sandbox.workdir import kill_cohort
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+    from pytest_chalk.sandbox.current import CurrentRun
 
 
 def kill_processes(uid: int, *, deadline: float = KILL_DEADLINE_S) -> None:
@@ -58,9 +61,12 @@ def collect_submission(
 
     Raises:
         StudentMisbehaviorError: See `kill_processes`, `delete_files` and `save_submission`.
+        TaskDefinitionError: The run is judged again, and did not collect so many submissions.
     """
     sources = [Path(path) for path in paths]
     run = find_run()
+    if run is not None and run.is_judged_again:
+        return tuple(_find_again(source, run) for source in sources)
     slot = run.box.slot if run is not None else peek_slot()
     options = {**(run.save_submission_kwargs if run else {}), **(save_submission_kwargs or {})}
     kill_processes(slot.student_uid)
@@ -77,6 +83,17 @@ def _save(source: Path, options: Mapping[str, Any]) -> Path:
     if run is None:
         return save_submission(source, **options) / source.name
     return save_submission(source, _fresh_folder(run.submissions_dir) / source.name, **options)
+
+
+def _find_again(source: Path, run: CurrentRun) -> Path:
+    folder = run.submissions_dir / str(next(run.collected))
+    if not folder.is_dir():
+        raise TaskDefinitionError(
+            where=f"submission {str(source)!r}",
+            problem=f"the run that is judged again did not save it: there is no {str(folder)!r}",
+            fix="Collect what was collected then, in the same order, or run the task anew",
+        )
+    return folder / source.name
 
 
 def _fresh_folder(parent: Path) -> Path:

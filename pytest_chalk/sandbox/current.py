@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -25,6 +26,12 @@ class CurrentRun:
     submissions_dir: Path
     save_submission_kwargs: Mapping[str, Any] = field(default_factory=dict)
     """Options of `save_submission` that hold for every submission the run collects."""
+
+    is_judged_again: bool = False
+    """The student is long gone: what it handed in then is found, not collected."""
+
+    collected: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+    """Numbers of what is found again, in the order in which it was collected."""
 
 
 _runs: list[CurrentRun] = []

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from pytest_chalk.errors import MachineError, StudentMisbehaviorError
+from pytest_chalk.errors import MachineError, StudentMisbehaviorError, TaskDefinitionError
 from pytest_chalk.sandbox.current import find_run
 from pytest_chalk.sandbox.removal import empty_directory
 from pytest_chalk.sandbox.slots import peek_slot
@@ -95,8 +95,10 @@ def save_submission(  # noqa: PLR0913 - the seeds prescribe this signature
         StudentMisbehaviorError: The source is not made of the student's own plain files and folders
             within the limits, or changed while it was copied. Names path and reason, no content.
         FileExistsError: `dest` exists.
+        TaskDefinitionError: The run is judged again; only `collect_submission` works then.
         MachineError: The disk is full or broken, through no fault of the student.
     """
+    _refuse_without_student(source)
     limits = SubmissionLimits(
         allow_symlinks, max_file_bytes, max_total_bytes, max_entries, max_depth
     )
@@ -114,6 +116,17 @@ def save_submission(  # noqa: PLR0913 - the seeds prescribe this signature
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target))
     _copy_out(path, target, limits)
     return target
+
+
+def _refuse_without_student(source: Path | str) -> None:
+    run = find_run()
+    if run is not None and run.is_judged_again:
+        # Its workdir is empty: a copy of nothing would be scored as if nothing was handed in.
+        raise TaskDefinitionError(
+            where=f"submission {str(source)!r}",
+            problem="save_submission was called while a run is judged again, without its student",
+            fix="Use collect_submission, which finds what was saved then",
+        )
 
 
 def _fresh_folder() -> Path:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from datetime import datetime
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
 from pytest_chalk.schemas.frozen import Blame, Frozen, JsonObject, Outcome, Text
 from pytest_chalk.schemas.run_config import RunConfig
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 class PassRule(Frozen):
@@ -41,18 +45,29 @@ class RunSpec(Frozen):
 
 
 class Usage(Frozen):
-    """Tokens as providers counted them, and model turns."""
+    """Tokens as providers counted them, model turns, and what they cost.
+
+    `usd` is the sum of the costs that are known; None where none is.
+    """
 
     turns: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
+    usd: float | None = None
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
             turns=self.turns + other.turns,
             input_tokens=self.input_tokens + other.input_tokens,
             output_tokens=self.output_tokens + other.output_tokens,
+            usd=sum_usd([self.usd, other.usd]),
         )
+
+
+def sum_usd(costs: Iterable[float | None]) -> float | None:
+    """Return the sum of the costs that are known, to a billionth; None where none is."""
+    known = [cost for cost in costs if cost is not None]
+    return round(math.fsum(known), 9) if known else None
 
 
 class Failure(Frozen):
@@ -124,7 +139,9 @@ class RunRecord(Frozen):
     Attributes:
         score: The score of the last step that was scored; None when the run is not `scored`.
         not_reached: Names of the steps that never began.
+        config: What the run was made with; None in records of before it was kept.
         transcript: Path of the transcript file, or empty when none was written.
+        submissions: Where what it handed in is saved, whether there is anything or not.
         isolation: The level that held the student, for example `uid`.
     """
 
@@ -147,7 +164,9 @@ class RunRecord(Frozen):
     attempt: int = 1
     started_at: datetime | None = None
     duration_s: float = 0.0
+    config: RunConfig | None = None
     transcript: str = ""
+    submissions: str = ""
     artifacts: str = ""
     isolation: str = ""
 
@@ -155,3 +174,17 @@ class RunRecord(Frozen):
     def is_scored(self) -> bool:
         """Whether the score counts: the work was measured, whatever it was worth."""
         return self.outcome in {"passed", "failed", "misbehaved"}
+
+
+class LeftOut(Frozen):
+    """Why an item does not count: pytest skipped it, or it was expected to fail.
+
+    Attributes:
+        kind: `pytest.skip` or `pytest.xfail`, as in JUnit files; empty for one that was expected
+            to fail and passed.
+        text: Reason with place, where there is one.
+    """
+
+    kind: str
+    reason: Text = ""
+    text: Text = ""

@@ -94,13 +94,14 @@ class AnswersSubmittedEvent(BaseEvent):
 
 
 class TokenUsageEvent(BaseEvent):
-    """What one model call used, as the provider counted it."""
+    """What one model call used, as the provider counted it; `usd` by the price that was known."""
 
     type: Literal["token_usage"] = "token_usage"
     input_tokens: int
     output_tokens: int
     cache_read_tokens: int | None = None
     cache_write_tokens: int | None = None
+    usd: float | None = None
 
 
 class RetryEvent(BaseEvent):

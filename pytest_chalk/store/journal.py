@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from pytest_chalk.schemas.frozen import Frozen
+
 
 class Journal:
     """Appends entries, each a JSON object with a `type`.
@@ -25,18 +27,34 @@ class Journal:
     """
 
     def __init__(self, path: Path) -> None:
-        """Open or make the journal; see `LineFile`."""
+        """Open or make the journal; see `LineFile`.
+
+        Raises:
+            MachineError: It cannot be opened, or another process writes it.
+        """
         self.path = path
+        if is_in_use(path):
+            message = f"journal {str(path)!r} is written by another process: wait for its end"
+            raise MachineError(message)
         self._file = LineFile(path, "journal")
         _lock(self._file.fileno())
 
-    def append(self, entry_type: str, entry: Mapping[str, Any], *, sync: bool = False) -> None:
-        """Write one entry as one line.
+    def append(
+        self,
+        entry_type: str,
+        entry: Mapping[str, Any],
+        *,
+        record: Frozen | None = None,
+        sync: bool = False,
+    ) -> None:
+        """Write one entry as one line; a `record` is added to it under that name.
 
         Raises:
             MachineError: The disk is full or gone; earlier entries are intact.
         """
         line = json.dumps({"type": entry_type, **entry}, separators=(",", ":"), allow_nan=False)
+        if record is not None:
+            line = f'{line[:-1]},"record":{record.model_dump_json()}}}'
         self._file.append(line.encode(), sync=sync)
 
     def close(self) -> None:

@@ -10,9 +10,10 @@ import shutil
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 
-from pytest_chalk.errors import MachineError
+from pytest_chalk.errors import MachineError, RunOptionError
 from pytest_chalk.store.journal import is_in_use
 
 _IGNORE_ALL = "# Results of pytest-chalk; not for version control.\n*\n"
@@ -50,7 +51,7 @@ class SessionDirectory:
     base: Path
     session_id: str
 
-    @property
+    @cached_property
     def path(self) -> Path:
         """The session's own directory."""
         return self.base / "sessions" / self.session_id
@@ -59,6 +60,16 @@ class SessionDirectory:
     def journal(self) -> Path:
         """The session's journal file."""
         return self.path / "journal.jsonl"
+
+    def spending_path(self) -> Path:
+        """Return the file of what the session's models have used; the directory it is in exists.
+
+        Raises:
+            MachineError: The directory cannot be made.
+        """
+        if not self.path.is_dir():
+            self._make(self.path)
+        return self.path / "spending.json"
 
     def run_directory(self, run_id: str) -> Path:
         """Return the directory of one run's submissions and artifacts, made if missing.
@@ -77,7 +88,11 @@ class SessionDirectory:
 
     def run_path(self, run_id: str) -> Path:
         """Return where the directory of one run is, or will be."""
-        return self.path / "runs" / file_name(run_id)
+        return self._runs / file_name(run_id)
+
+    @cached_property
+    def _runs(self) -> Path:
+        return self.path / "runs"
 
     def transcript_path(self, run_id: str) -> Path:
         """Return the file for the transcript of one run; the directory it is in exists.
@@ -87,10 +102,9 @@ class SessionDirectory:
         Raises:
             MachineError: The directory cannot be made.
         """
-        runs = self.path / "runs"
-        if not runs.is_dir():
-            self._make(runs)
-        return runs / f"{file_name(run_id)}.jsonl"
+        if not self._runs.is_dir():
+            self._make(self._runs)
+        return self._runs / f"{file_name(run_id)}.jsonl"
 
     def open(self) -> None:
         """Make the directory, point `latest` to it, and keep git out of it.
@@ -125,6 +139,39 @@ class SessionDirectory:
                 "Free the disk or choose another place with --chalk-session-dir."
             )
             raise MachineError(message) from error
+
+
+def find_session(base: Path, session_id: str = "") -> SessionDirectory:
+    """Return a session that has a journal; the newest where no id is given.
+
+    The beginning of an id will do where it is that of one session only.
+
+    Raises:
+        RunOptionError: There is none, or several begin so; names those that there are.
+    """
+    known = session_ids(base)
+    fits = [name for name in known if name == session_id]
+    fits = fits or [name for name in known if name.startswith(session_id)]
+    if session_id in {"", "latest"}:
+        fits = known[-1:]
+    if len(fits) == 1:
+        return SessionDirectory(base, fits[0])
+    if not known:
+        raise RunOptionError(
+            where="session",
+            problem=f"there is no session in {str(base)!r}",
+            fix="Run pytest on the tasks first, or name the directory of another project",
+        )
+    raise RunOptionError(
+        where=f"session {session_id or 'latest'!r}",
+        problem=f"{len(fits) or 'no'} session{'s' if fits else ''} of that name in {str(base)!r}",
+        fix=f"Name one of: {', '.join(reversed(known))}",
+    )
+
+
+def session_ids(base: Path) -> list[str]:
+    """Return the ids of all sessions that have a journal, oldest first."""
+    return sorted(path.parent.name for path in (base / "sessions").glob("*/journal.jsonl"))
 
 
 def make_base(base: Path) -> None:

@@ -98,10 +98,14 @@ def tasks_in_one_package(directory: Path, count: int, steps: int = 1) -> Path:
 
 
 def functions_in_one_module(directory: Path, count: int, steps: int) -> Path:
-    """Make a project of `count` test functions with as many sub-tests as tasks have steps."""
+    """Make a project of `count` test functions with as many sub-tests as tasks have steps.
+
+    As deep in directories as the tasks: pytest looks for marks in every node above an item.
+    """
     project = new_project(directory)
     sources = [FUNCTION.format(name=f"T{index:05}", steps=steps) for index in range(count)]
-    (project / "test_all.py").write_text("".join(sources))
+    (project / "tests/all").mkdir(parents=True)
+    (project / "tests/all/test_all.py").write_text("".join(sources))
     return project
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 import textwrap
 import xml.etree.ElementTree as ET
+from collections.abc import Iterator
 from pathlib import Path
 
+import httpcore  # noqa: F401 - loaded once: httpx keeps its exceptions from the first time
 import pytest
 from inner_pytest import plugins
 
@@ -163,3 +166,40 @@ def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Proje
     for name in [n for n in sys.modules if n.partition(".")[0] in theirs]:
         monkeypatch.delitem(sys.modules, name)
     return Project(pytester)
+
+
+MOCK = Path(__file__).parents[1] / "models" / "mock_llm.py"
+CANARY = "sk-canary-987654321"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    command = [sys.executable, str(MOCK), "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        yield process.stdout.readline().split()[-1].rstrip("/")
+        process.terminate()
+
+
+@pytest.fixture
+def asking(project: Project, monkeypatch: pytest.MonkeyPatch, server: str) -> Project:
+    monkeypatch.setenv("OPENAI_API_KEY", CANARY)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", CANARY)
+    monkeypatch.setenv("OPENAI_BASE_URL", f"{server}/v1")
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", server)
+    project.task(
+        "one",
+        """
+        class Said(Judge):
+            def evaluate(self, transcript):
+                said = transcript.messages[-1].text
+                return Scoring(float("bananas" in said), {"said": said}, "bananas" in said)
+
+        One = task("one", step("work", Said()))
+        """,
+    )
+    return project
+
+
+def model(name: str, **options: object) -> str:
+    return f"--chalk-model={name}?" + "&".join(f"{k}={v}" for k, v in options.items())

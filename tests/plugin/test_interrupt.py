@@ -13,19 +13,22 @@ import psutil
 import pytest
 from plugin.conftest import ALWAYS, Project, verdicts
 
+SECONDS = f"307.{os.getpid()}"
+"""Tells our sleepers from those of another run of these tests on the same host."""
+
 SLOW = """
 One = task("one", step("quick", Score(1)), step("slow", Score(1),
-    solution="echo $$ > started; setsid sleep 307 & nohup sleep 307 & sleep 307",
+    solution="echo $$ > started; setsid sleep SECONDS & nohup sleep SECONDS & sleep SECONDS",
     post_hook=lambda self: Path("post_hook.txt").write_text("ran")))
 Two = task("two", step("quick", Score(1)))
-"""
+""".replace("SECONDS", SECONDS)
 
 
 def sleepers() -> list[psutil.Process]:
     return [
         process
         for process in psutil.process_iter(["cmdline", "status"])
-        if process.info["cmdline"] == ["sleep", "307"]
+        if process.info["cmdline"] == ["sleep", SECONDS]
         and process.info["status"] != psutil.STATUS_ZOMBIE
     ]
 
@@ -85,11 +88,11 @@ import pytest
 
 @pytest.mark.timeout(1.5)
 class One(task("base", step("quick", Score(0.5)), step("slow", Score(1), solution=
-        "setsid sleep 307 & sleep 307"), step("never", Score(1)))):
+        "setsid sleep SECONDS & sleep SECONDS"), step("never", Score(1)))):
     id = "one"
 
 Two = task("two", step("quick", Score(1)))
-"""
+""".replace("SECONDS", SECONDS)
 
 
 @pytest.mark.parametrize("workers", ["-n0", "-n2"])

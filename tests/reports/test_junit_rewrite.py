@@ -8,7 +8,7 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from pytest_chalk.reports.junit import JunitCase, JunitStyle, address, rewrite_junit
-from pytest_chalk.schemas.record import Failure, LimitHit, RunRecord, StepRecord, Usage
+from pytest_chalk.schemas.record import Failure, LeftOut, LimitHit, RunRecord, StepRecord, Usage
 
 NODEID = "tasks/one/__init__.py::One[oracle]"
 WRITTEN = '<testcase classname="tasks.one.__init__" name="One[oracle]" time="1.500">{}</testcase>'
@@ -321,7 +321,7 @@ def test_a_task_whose_path_ends_like_another_ones_is_not_mistaken_for_it(prefix)
     ours = JunitCase(NODEID, run(step(), outcome="failed", reason="ours"))
     theirs = JunitCase(f"sub/{NODEID}", run())
 
-    suite = rewritten(root, ours, theirs)
+    suite = rewritten(root, theirs, ours)
 
     assert names(suite) == [
         f"{prefix}sub.tasks.one::One[oracle]",
@@ -390,3 +390,32 @@ def test_ten_thousand_tasks_are_rewritten_in_linear_time():
     rewrite_junit(root, cases, {}, JunitStyle())
 
     assert root.find("testsuite").get("tests") == "10000"
+
+
+def test_tasks_stand_in_planned_order_whichever_worker_reported_first():
+    ids = [NODEID.replace("One", name) for name in ("A", "B", "C")]
+    written = [WRITTEN.replace("One", name).format("") for name in ("C", "A")]
+
+    suite = rewritten(
+        document(written[0], PLAIN_TEST, written[1]), *(JunitCase(i, run()) for i in ids)
+    )
+
+    assert [name.rpartition("::")[2] for name in names(suite)] == [
+        "A[oracle]",
+        "test_y",
+        "B[oracle]",
+        "C[oracle]",
+    ]
+
+
+def test_what_pytest_did_not_write_is_made_as_it_would_have_written_it():
+    skip = LeftOut(kind="pytest.skip", reason="no GPU", text="tasks/one.py:3: no GPU")
+    case = JunitCase(NODEID, None, left_out=skip, properties=[("host", "a\x00")], duration_s=0.0126)
+
+    (element,) = rewritten(document(), case).iter("testcase")
+
+    assert ET.tostring(element, encoding="unicode") == (
+        '<testcase classname="tasks.one" name="One[oracle]" time="0.013"><properties>'
+        '<property name="host" value="a\\x00" /></properties>'
+        '<skipped type="pytest.skip" message="no GPU">tasks/one.py:3: no GPU</skipped></testcase>'
+    )

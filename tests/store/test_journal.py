@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import random
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -88,3 +92,47 @@ def test_closing_a_journal_twice_is_fine(tmp_path):
 
 def test_a_journal_that_is_not_there_is_not_in_use(tmp_path):
     assert not is_in_use(tmp_path / "j")
+
+
+WRITER = """
+import sys
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+from pytest_chalk.store.journal import Journal
+
+journal = Journal(Path(sys.argv[1]))
+print("open", flush=True)
+for number in range(1_000_000):
+    journal.append("run", {"part": int(sys.argv[2]), "number": number, "text": "x" * 5_000})
+"""
+
+
+def test_a_process_killed_at_any_instant_loses_no_entry_and_leaves_no_half_one(tmp_path):
+    rng = random.Random()
+    for part in range(6):
+        command = [sys.executable, "-c", WRITER, str(tmp_path / "j"), str(part)]
+        writer = subprocess.Popen(command, stdout=subprocess.PIPE)
+        writer.stdout.readline()
+        time.sleep(rng.uniform(0.001, 0.03))
+        writer.kill()
+        writer.wait()
+        writer.stdout.close()
+
+    entries = read_journal(tmp_path / "j")
+    for part in range(6):
+        numbers = [entry["number"] for entry in entries if entry["part"] == part]
+        assert numbers == list(range(len(numbers)))
+    assert len(entries) > 10
+
+
+def test_a_journal_that_another_process_writes_is_refused(tmp_path):
+    first = Journal(tmp_path / "j")
+
+    with pytest.raises(MachineError, match="written by another process"):
+        Journal(tmp_path / "j")
+    first.append("run", {})
+
+    assert len(read_journal(tmp_path / "j")) == 1

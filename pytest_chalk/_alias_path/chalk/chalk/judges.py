@@ -3,6 +3,8 @@
 from pytest_chalk.judges import (
     AlwaysPassJudge,
     ExecutableJudge,
+    FileJudge,
+    HiddenTestsJudge,
     Judge,
     RegexJudge,
 )
@@ -10,6 +12,8 @@ from pytest_chalk.judges import (
 __all__ = [
     "AlwaysPassJudge",
     "ExecutableJudge",
+    "FileJudge",
+    "HiddenTestsJudge",
     "Judge",
     "RegexJudge",
 ]

@@ -1,4 +1,4 @@
-"""The command line: `pytest-chalk create-task`, `tasks list`, `run`, `alias-path`.
+"""The command line: `pytest-chalk create-task`, `tasks list`, `run`, `show` and others.
 
 Only argparse is imported at the top, so that `--help` costs little more than Python itself; each
 command imports what it needs.
@@ -10,6 +10,8 @@ from __future__ import annotations
 import argparse
 import sys
 from typing import TYPE_CHECKING
+
+from pytest_chalk.cli.sessions import add_session_commands
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -74,6 +76,8 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("script", metavar="SCRIPT")
     run.add_argument("arguments", metavar="ARGS", nargs=argparse.REMAINDER)
     run.set_defaults(command=_run_script)
+
+    add_session_commands(commands)
 
     path = commands.add_parser("alias-path", help="print the directories for a type checker's path")
     path.set_defaults(command=_print_alias_path)

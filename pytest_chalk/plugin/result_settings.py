@@ -1,0 +1,35 @@
+"""Options about results: which session they belong to, and what they are compared with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pytest_chalk.plugin.parsers import boolean, word
+
+if TYPE_CHECKING:
+    from pytest_chalk.plugin.option_reader import OptionReader
+
+
+@dataclass(frozen=True)
+class ResultSettings:
+    """What was asked about results.
+
+    Attributes:
+        resume: Whether to go on with an earlier session.
+        session_id: Which one; empty for the newest.
+    """
+
+    resume: bool = False
+    session_id: str = ""
+
+
+def read_result_settings(reader: OptionReader) -> ResultSettings:
+    """Return what was asked.
+
+    Raises:
+        RunOptionError: A value cannot be used.
+    """
+    session_id = reader.read("session", word, "")
+    resume = reader.read("resume", boolean, default=False)
+    return ResultSettings(resume=resume or bool(session_id), session_id=session_id)

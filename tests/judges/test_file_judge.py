@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from pytest_chalk.errors import TaskDefinitionError
+from pytest_chalk.judges import FileJudge
+from pytest_chalk.judges.file import MAX_FILE_BYTES
+from pytest_chalk.schemas.transcript import Transcript
+
+EMPTY = Transcript(run_id="r")
+
+
+def judged(path, expected, **options):
+    return FileJudge(path, expected, **options).evaluate(EMPTY)
+
+
+@pytest.fixture
+def copy(tmp_path):
+    path = tmp_path / "answer.txt"
+    path.write_text("42\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("expected", "compare"), [("42", "text"), ("42\n", "exact"), (42, "json"), (42.0, "number")]
+)
+def test_a_file_that_is_as_expected_scores_1_and_goes_on(copy, expected, compare):
+    scoring = judged(copy, expected, compare=compare)
+
+    assert (scoring.score, scoring.continue_task) == (1.0, True)
+    assert scoring.metadata == {"compared": compare}
+
+
+def test_a_file_that_is_not_scores_0_and_tells_where(copy):
+    scoring = judged(copy, "41")
+
+    assert (scoring.score, scoring.continue_task, scoring.void) == (0.0, False, None)
+    assert scoring.metadata["error"] == "'answer.txt' differs in line 1: found '42', expected '41'"
+
+
+@pytest.mark.parametrize(
+    ("compare", "content"), [("text", "42"), ("exact", "42\n"), ("json", "42"), ("number", "42")]
+)
+def test_what_is_expected_may_be_a_file(copy, tmp_path, compare, content):
+    expected = tmp_path / "expected"
+    expected.write_text(content)
+
+    assert judged(copy, expected, compare=compare).score == 1.0
+
+
+def test_a_submission_that_was_never_written_fails(tmp_path):
+    scoring = judged(tmp_path / "none.txt", "42")
+
+    assert (scoring.score, scoring.void) == (0.0, None)
+    assert scoring.metadata["error"] == "'none.txt' was not handed in"
+
+
+def make_fifo(path: Path):
+    os.mkfifo(path)
+
+
+def make_link(path: Path):
+    path.symlink_to("/etc/hostname")
+
+
+def make_large(path: Path):
+    path.touch()
+    os.truncate(path, MAX_FILE_BYTES + 1)
+
+
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        (make_fifo, "is no file"),
+        (Path.mkdir, "is no file"),
+        (make_link, "cannot be read"),
+        (make_large, "is larger than"),
+    ],
+)
+def test_what_is_no_plain_file_fails_at_once(tmp_path, make, reason):
+    path = tmp_path / "answer"
+    make(path)
+
+    scoring = judged(path, "42")
+
+    assert (scoring.score, scoring.void) == (0.0, None)
+    assert reason in scoring.metadata["error"]
+
+
+def test_an_expectation_that_cannot_be_used_is_the_authors_error(copy, tmp_path):
+    bad = tmp_path / "bad.json"
+    bad.write_text("{")
+    for expected, compare in [(None, "text"), (tmp_path / "none", "text"), (bad, "json")]:
+        with pytest.raises(TaskDefinitionError, match="what is expected cannot be used"):
+            judged(copy, expected, compare=compare)
+
+
+@pytest.mark.parametrize("options", [{"compare": "fuzzy"}, {"tolerance": -1}])
+def test_a_comparison_that_does_not_exist_is_refused_when_the_judge_is_built(options):
+    with pytest.raises(TaskDefinitionError, match="FileJudge"):
+        FileJudge("answer.txt", "42", **options)

@@ -18,8 +18,6 @@ from importlib.util import find_spec, spec_from_file_location
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from typing_extensions import override
-
 from pytest_chalk.discovery.resolution import (
     holds_path,
     is_alias,
@@ -36,7 +34,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import CodeType, ModuleType
 
+    from typing_extensions import override
+
     from pytest_chalk.discovery.settings import DiscoverySettings
+else:
+    from pytest_chalk.cheap_override import override
 
 SEED_PREFIX = "environment.tasks"
 """What seed code and the commands of scoring scripts call the tasks directory."""
@@ -265,7 +267,8 @@ class AliasLoader(Loader):
         self.own_spec: ModuleSpec | None = None
 
     @override
-    def create_module(self, spec: ModuleSpec) -> ModuleType:
+    def create_module(self, spec: ModuleSpec) -> ModuleType:  # noqa: ARG002 - the protocol's
+        """Return the module under its canonical name."""
         module = import_module(self._canonical)
         self.own_spec = module.__spec__
         if self.own_spec is not None and isinstance(self.own_spec.loader, AliasLoader):
@@ -274,6 +277,7 @@ class AliasLoader(Loader):
 
     @override
     def exec_module(self, module: ModuleType) -> None:
+        """Give the module back its own spec; it has been executed."""
         module.__spec__ = self.own_spec
 
     def get_code(self, _: str) -> CodeType | None:

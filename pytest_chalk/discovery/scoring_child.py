@@ -10,6 +10,8 @@ import os
 import typing
 from pathlib import Path
 
+from pytest_chalk.cheap_override import override
+
 TASKS_DIR_VARIABLE = "CHALK_TASKS_DIR"
 """Tells a scoring script's process where the task packages are."""
 
@@ -26,8 +28,6 @@ def add_typing_override() -> None:
     The only standard-library name this package touches.
     """
     if not hasattr(typing, "override"):
-        from typing_extensions import override  # noqa: PLC0415 - only where it is missing
-
         setattr(typing, "override", override)  # noqa: B010 - mypy knows no such name on 3.11
 
 

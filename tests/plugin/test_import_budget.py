@@ -10,6 +10,7 @@ from plugin.conftest import Project
 
 LOADED = {
     "pytest_chalk",
+    "pytest_chalk.cheap_override",
     "pytest_chalk.discovery",
     "pytest_chalk.discovery.alias_path",
     "pytest_chalk.discovery.module_names",
@@ -27,7 +28,16 @@ LOADED = {
 """All of ours that a run without tasks loads. Every entry is paid for by every pytest run on every
 machine that has the package installed: think twice before adding one."""
 
-NEVER = {"httpx", "pydantic", "psutil", "sqlite3", "asyncio", "multiprocessing", "ctypes"}
+NEVER = {
+    "httpx",
+    "pydantic",
+    "psutil",
+    "sqlite3",
+    "asyncio",
+    "multiprocessing",
+    "ctypes",
+    "typing_extensions",
+}
 
 PROBE = """
 import sys

@@ -155,8 +155,9 @@ class _MessagesDraft:
         if message.role == "system":
             self._system += [message.text] if message.text.strip() else []
         elif message.role == "assistant":
+            self._append("user", self._closing())
             self._append("assistant", _said(message))
-            self._open_calls += [made.id for made in message.tool_calls or ()]
+            self._open_calls = [made.id for made in message.tool_calls or ()]
         elif message.role == "tool":
             call_id = message.tool_call_id or ""
             if call_id in self._open_calls:
@@ -171,7 +172,10 @@ class _MessagesDraft:
         if not blocks:
             return
         if role != self._role:
-            self._closed += self._turn(self._blocks)
+            # The first message keeps its mark: it is the same in every turn, byte for byte, and is
+            # read from the cache though the mark at the end moves on.
+            done = self._blocks if self._closed else _marked(self._blocks)
+            self._closed += self._turn(done)
             self._role, self._blocks = role, []
         self._blocks += blocks
 
@@ -190,13 +194,18 @@ class _MessagesDraft:
             last = f'{{"role": "user", "content": [{content}]}}'
             return ", ".join([*self._closed, *self._turn(self._blocks), last])
         blocks = [*self._blocks, *closing]
-        if blocks and self._role == "user":
-            blocks[-1] = blocks[-1][:-1] + _CACHE_UP_TO_HERE
+        if self._role == "user":
+            blocks = _marked(blocks)
         return ", ".join([*self._closed, *self._turn(blocks)])
 
     def _closing(self) -> list[str]:
         block = {"type": "text", "text": NOT_CARRIED_OUT}
         return [_answer(call_id, [block]) for call_id in self._open_calls]
+
+
+def _marked(blocks: Sequence[str]) -> list[str]:
+    """Return the blocks with a mark for the cache on the last one."""
+    return [*blocks[:-1], *(last[:-1] + _CACHE_UP_TO_HERE for last in blocks[-1:])]
 
 
 def _said(message: Message) -> list[str]:

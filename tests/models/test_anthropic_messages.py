@@ -275,3 +275,17 @@ def test_an_error_in_the_middle_of_a_reply(error, kind, attempts):
         replied([event])
 
     assert (caught.value.kind, caught.value.attempts) == (kind, attempts)
+
+
+def test_the_first_message_is_the_same_in_every_turn_and_both_ends_carry_a_mark():
+    mark = {"type": "ephemeral"}
+    told = [Message(role="user", content="Work."), Message(content="Yes."),
+            Message(role="user", content="Go on."), Message(content="Done."),
+            Message(role="user", content="And more.")]  # fmt: skip
+
+    first, last = sent(told[0])["messages"], sent(*told)["messages"]
+
+    assert last[0] == first[0]
+    assert first[0]["content"][-1]["cache_control"] == mark
+    marks = [turn["content"][-1].get("cache_control") for turn in last]
+    assert marks == [mark, None, None, None, mark]

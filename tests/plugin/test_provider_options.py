@@ -49,17 +49,6 @@ def test_a_provider_that_stays_broken_is_an_error_and_no_score(asking: Project):
     assert record["steps"][0]["failure"]["blame"] == "machine"
 
 
-def test_a_key_is_in_nothing_that_is_written(asking: Project):
-    result = asking.run_apart(
-        model("openai/mock", tools=1, cmd="env;cat+/proc/*/environ", text="bananas"), "-v"
-    )
-
-    assert CANARY not in result.stdout.str() + result.stderr.str()
-    written = [p for p in asking.path.rglob("*") if p.is_file() and p.suffix != ".pyc"]
-    assert len(written) > 5
-    assert not [path for path in written if CANARY in path.read_text(errors="replace")]
-
-
 @pytest.mark.parametrize(
     ("name", "variable"),
     [("openai/gpt-x", "OPENAI_API_KEY"), ("anthropic/x", "ANTHROPIC_API_KEY")],

@@ -1,0 +1,125 @@
+"""A key is in nothing that is written or shown, whatever a provider and a student do with it."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from plugin.conftest import CANARY, Project, model
+
+SNOOP = "env;cat /proc/*/environ;tr '\\0' ' ' < /proc/*/cmdline;cat /proc/*/cmdline".replace(
+    " ", "+"
+)
+FAULTS = [401, 400, 200]
+
+
+class Echo(BaseHTTPRequestHandler):
+    """A provider that says the key back: in errors, and as if the model had said it."""
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["content-length"]))
+        key = self.headers.get("x-api-key") or self.headers["authorization"]
+        status = int(self.path.split("/")[1])
+        said: dict = {"error": {"message": f"{key} is no good", "type": "x"}}
+        if status == 200 and self.path.endswith("/chat/completions"):
+            message = {"role": "assistant", "content": f"bananas {key}", "reasoning_content": key}
+            said = {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
+        elif status == 200:
+            said = {"content": [{"type": "text", "text": f"bananas {key}"}],
+                    "stop_reason": "end_turn"}  # fmt: skip
+        body = json.dumps(said).encode()
+        self.send_response(status)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture(scope="module")
+def echo() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Echo)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+def written(project: Project) -> dict[str, str]:
+    """Return every file of the project by its kind."""
+    files = [p for p in project.path.rglob("*") if p.is_file() and p.suffix != ".pyc"]
+    return {str(p.relative_to(project.path)): p.read_text(errors="replace") for p in files}
+
+
+def assert_nowhere(project: Project, result: pytest.RunResult, *kinds: str) -> None:
+    """Check that the key is nowhere, and that there was something to look into."""
+    files = written(project)
+    for kind in ("journal.jsonl", "report.xml", *kinds):
+        assert any(Path(name).match(kind) for name in files), f"no {kind} among {list(files)}"
+    holding = [name for name, text in files.items() if CANARY in text]
+    assert (holding, CANARY in result.stdout.str() + result.stderr.str()) == ([], False)
+
+
+@pytest.mark.parametrize(("name", "workers"), [("openai/mock", "-n0"), ("anthropic/mock", "-n2")])
+def test_a_student_that_looks_for_the_key_finds_it_nowhere(
+    asking: Project, name: str, workers: str
+):
+    result = asking.run_apart(
+        model(name, tools=1, cmd=SNOOP, text="bananas"), "-v", "-l", "--tb=long",
+        "--chalk-cassette=record", workers,
+    )  # fmt: skip
+
+    assert result.ret == 0, result.stdout.str()
+    (answer,) = [e["text"] for e in asking.events() if e["type"] == "tool_call_completed"]
+    assert "pytest" in answer  # it did see the arguments of processes, pytest's own among them
+    assert_nowhere(asking, result, "runs/*.jsonl", "cassettes/*.json")
+
+
+@pytest.mark.parametrize("status", FAULTS)
+@pytest.mark.parametrize("prefix", ["openai", "anthropic"])
+def test_a_provider_that_says_the_key_back_is_not_quoted(
+    asking: Project, monkeypatch: pytest.MonkeyPatch, echo: str, prefix: str, status: int
+):
+    monkeypatch.setenv("OPENAI_BASE_URL", f"{echo}/{status}")
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", f"{echo}/{status}")
+
+    result = asking.run(
+        f"--chalk-model={prefix}/m", "-v", "-l", "--tb=long", "--chalk-cassette=record"
+    )
+
+    outcome = asking.run_record()["outcome"]
+    assert outcome == ("passed" if status == 200 else "error"), result.stdout.str()
+    assert "[key]" in json.dumps([asking.events(), asking.run_record()])
+    assert_nowhere(asking, result, "runs/*.jsonl", *["cassettes/*.json"] * (status == 200))
+
+
+def test_a_key_named_by_another_variable_is_hidden_too(
+    asking: Project, monkeypatch: pytest.MonkeyPatch, echo: str
+):
+    monkeypatch.delenv("OPENAI_API_KEY")
+    monkeypatch.setenv("TEAM_THING", CANARY)
+    asking.file(
+        "conftest.py",
+        f"""
+        from pytest_chalk.models.registry import make_model
+        from pytest_chalk.models.settings import ModelSettings
+
+        def pytest_chalk_make_model(config, name):
+            if name == "team/m":
+                settings = ModelSettings(api_key="$TEAM_THING", base_url="{echo}/401")
+                return make_model("openai/m", settings)
+        """,
+    )
+
+    result = asking.run("--chalk-model=team/m", "-v", "-l", "--tb=long")
+
+    record = asking.run_record()
+    assert record["outcome"] == "error"
+    assert "TEAM_THING" in record["reason"] + str(record["steps"])
+    assert_nowhere(asking, result, "runs/*.jsonl")

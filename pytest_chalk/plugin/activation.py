@@ -60,6 +60,7 @@ def _register(config: pytest.Config, state: ChalkState) -> None:
     from pytest_chalk.plugin.account import SessionAccount
     from pytest_chalk.plugin.collect import Collection
     from pytest_chalk.plugin.controller import Controller
+    from pytest_chalk.plugin.html_table import HtmlTable
     from pytest_chalk.plugin.junit_file import JunitFile
     from pytest_chalk.plugin.matrix import Matrix
     from pytest_chalk.plugin.report_data import ReportWriter
@@ -79,6 +80,7 @@ def _register(config: pytest.Config, state: ChalkState) -> None:
         is_task_nodeid = task_nodeids(state.registry.packages, state.discovery.root)
         register(Controller(config, account, is_task_nodeid), "chalk-controller")
         register(JunitFile(config, account), "chalk-junit")
+        register(HtmlTable(), "chalk-html-table")
         register(Terminal(config, account), "chalk-terminal")
         register(StepSummary(config, account), "chalk-step-summary")
     interrupt_on_sigterm()

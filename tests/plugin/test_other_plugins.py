@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 
 import pytest
@@ -110,6 +111,25 @@ def test_reportlog_has_the_scores(project: Project):
     entries = [json.loads(line) for line in (project.path / "log.jsonl").read_text().splitlines()]
     scores = [e["chalk_step"]["score"] for e in entries if "chalk_step" in e]
     assert scores == [1.0, 0.5, 0.0, None]
+
+
+def test_the_html_report_has_a_column_of_scores(project: Project):
+    project.task("one", MIXED)
+
+    project.run_apart(*NEEDED["html"], "-p", "html", "--html=out.html", "--self-contained-html")
+
+    page = (project.path / "out.html").read_text()
+    blob = json.loads(html.unescape(page.partition('data-jsonblob="')[2].partition('"')[0]))
+    cells = {
+        name.rpartition("::")[2]: [row["resultsTableRow"][2] for row in rows]
+        for name, rows in blob["tests"].items()
+    }
+    assert ">Score<" in page
+    assert cells == {
+        "Good[oracle]": ['<td class="col-score">0.50</td>'],
+        "Poor[oracle]": ['<td class="col-score">0.00</td>'],
+        "Broken[oracle]": ['<td class="col-score">error</td>'],
+    }
 
 
 FLAKY = """

@@ -72,6 +72,10 @@ def _parser() -> argparse.ArgumentParser:
     listing.add_argument("--json", action="store_true", help="for programs")
     listing.set_defaults(command=_list_tasks)
 
+    check = commands.add_parser("check", help="show what holds a student on this machine")
+    check.add_argument("--isolation", metavar="LEVEL", help="as pytest's --chalk-isolation")
+    check.set_defaults(command=_check)
+
     run = commands.add_parser("run", help="run a script in which `import chalk` works")
     run.add_argument("script", metavar="SCRIPT")
     run.add_argument("arguments", metavar="ARGS", nargs=argparse.REMAINDER)
@@ -139,6 +143,33 @@ def _unknown_tools(tasks: Iterable[TaskDescription]) -> list[TaskDefinitionError
         except kinds.TaskDefinitionError as error:
             errors.append(error)
     return errors
+
+
+def _check(chosen: argparse.Namespace) -> int:
+    import os
+
+    from pytest_chalk.sandbox import hide
+    from pytest_chalk.sandbox.doctor import examine, obstacles_text
+    from pytest_chalk.sandbox.isolation import LEVEL_VARIABLE, asked_level, find_obstacles
+
+    if chosen.isolation:
+        os.environ[LEVEL_VARIABLE] = chosen.isolation
+    settings, (asked, source) = _settings(), asked_level()
+    secrets = (settings.root, settings.tasks_dir, settings.root / ".chalk")
+    hide(*secrets)
+    examined = examine(secrets)
+    _say(f"asked: {asked} ({source})")
+    why_not_better = obstacles_text(find_obstacles(), examined.level)
+    _say(f"level: {examined.level}" + (f" ({why_not_better})" if why_not_better else ""))
+    for finding in examined.findings:
+        word = "BROKEN" if finding.is_broken else "enforced" if finding.promised else "not enforced"
+        _say(f"\n{finding.guarantee.name}: {word}: {finding.guarantee.meaning}")
+        _say(f"    seen: {finding.how}")
+        if not finding.promised:
+            _say(f"    do: {finding.guarantee.remedy}")
+    return (
+        EXIT_PROJECT_ERROR if any(finding.is_broken for finding in examined.findings) else EXIT_OK
+    )
 
 
 def _run_script(chosen: argparse.Namespace) -> int:

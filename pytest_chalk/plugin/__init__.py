@@ -54,9 +54,9 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
 
         install_finder(settings)
         if will_run_tasks(early_config):
-            from pytest_chalk.sandbox.slots import claim_on_use
+            from pytest_chalk.plugin.seat import claim_slot
 
-            claim_on_use()
+            claim_slot(early_config)
 
 
 def pytest_configure(config: pytest.Config) -> None:

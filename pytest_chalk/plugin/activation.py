@@ -10,6 +10,7 @@ import pytest
 from pytest_chalk.discovery.classes import TaskRegistry
 from pytest_chalk.errors import MachineError, RunOptionError
 from pytest_chalk.plugin.budget import SessionPurse, check_prices
+from pytest_chalk.plugin.option_reader import OptionReader
 from pytest_chalk.plugin.project import discovery_settings
 from pytest_chalk.plugin.resuming import Resuming, find_resumed
 from pytest_chalk.plugin.settings import read_settings
@@ -26,7 +27,8 @@ def activate(config: pytest.Config) -> ChalkState:
     """Return the session's state, made at the first call: options read, hooks registered.
 
     Raises:
-        pytest.UsageError: An option cannot be used, or a model is unknown.
+        pytest.UsageError: An option cannot be used, a model is unknown, or the isolation that was
+            asked for cannot be had.
     """
     found = config.stash.get(STATE, None)
     if found is not None:
@@ -47,6 +49,7 @@ def activate(config: pytest.Config) -> ChalkState:
             resumed=resumed,
         )
         config.stash[STATE] = state
+        _prepare_isolation(config, state)
         for name in settings.models if not is_worker(config) else ():
             state.student(name)
         check_prices(state.students, settings)
@@ -54,6 +57,17 @@ def activate(config: pytest.Config) -> ChalkState:
         raise pytest.UsageError(str(error)) from None
     _register(config, state)
     return state
+
+
+def _prepare_isolation(config: pytest.Config, state: ChalkState) -> None:
+    """Say what the box must be at least, and what no student may see."""
+    from pytest_chalk.sandbox import ask, find_level, hide
+
+    settings = state.settings
+    ask(settings.isolation, OptionReader(config).source("isolation"))
+    if settings.isolation != "auto":
+        find_level()
+    hide(state.discovery.root, state.discovery.tasks_dir, settings.session_base)
 
 
 def _register(config: pytest.Config, state: ChalkState) -> None:

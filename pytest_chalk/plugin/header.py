@@ -49,11 +49,9 @@ def render_plan(settings: SessionSettings, models: Sequence[str]) -> str:
 
 
 def _isolation() -> str:
-    from pytest_chalk.sandbox import separates_uids
+    from pytest_chalk.sandbox import describe_level, find_level
 
-    if separates_uids():
-        return "uid (own UID; not enforced: network, other users' readable files)"
-    return "none (same UID: scripted students only)"
+    return describe_level(find_level())
 
 
 def _kills_the_session(config: pytest.Config) -> bool:

@@ -13,6 +13,8 @@ import os
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
+    import argparse
+
     import pytest
 
 Kind: TypeAlias = Literal["text", "list", "flag"]
@@ -41,6 +43,11 @@ class OptionSpec(NamedTuple):
     def variable(self) -> str:
         """For example `CHALK_TURN_LIMIT`."""
         return self.ini.upper()
+
+    def value_in(self, options: argparse.Namespace) -> list[str] | bool | None:
+        """Return what argparse has for the flag."""
+        found: list[str] | bool | None = getattr(options, self.ini, None)
+        return found
 
 
 ON_COMMAND_LINE = 2
@@ -82,6 +89,11 @@ SPECS = (
     OptionSpec("step-time-limit", "seconds per step", "SECONDS"),
     OptionSpec(
         "on-limit", "score: judge the step as it stands; error: no score (default: score)", "WHAT"
+    ),
+    OptionSpec(
+        "isolation",
+        "the least that must hold the student: auto, isolated, uid, userns, none (default: auto)",
+        "LEVEL",
     ),
     OptionSpec(
         "allow-readable-tasks",
@@ -127,11 +139,16 @@ def add_options(parser: pytest.Parser) -> None:
         parser.addini(spec.ini, spec.help, type=ini_type, default=None)
 
 
-def find_given(config: pytest.Config, noun: str) -> Given | None:
-    """Return a setting as it was given, or None."""
+def find_given(
+    config: pytest.Config, noun: str, options: argparse.Namespace | None = None
+) -> Given | None:
+    """Return a setting as it was given, or None.
+
+    `options` stands for the command line before pytest has taken it over into `config`.
+    """
     spec = _BY_NOUN[noun]
     if not spec.ini_only:
-        from_line = config.getoption(spec.flag)
+        from_line = config.getoption(spec.flag) if options is None else spec.value_in(options)
         if from_line is True:
             return Given(("true",), spec.flag, ON_COMMAND_LINE)
         if from_line:

@@ -22,6 +22,7 @@ from pytest_chalk.plugin.parsers import (
     word,
 )
 from pytest_chalk.plugin.result_settings import ResultSettings, read_result_settings
+from pytest_chalk.sandbox.isolation import SATISFIES
 from pytest_chalk.schemas.record import PassRule
 from pytest_chalk.schemas.spending import Budget
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
     from pytest_chalk.models.cassette import CassetteMode
     from pytest_chalk.models.pricing import PriceTable
+    from pytest_chalk.sandbox.isolation import Asked
     from pytest_chalk.schemas.run_config import RunConfig
 
 
@@ -61,6 +63,7 @@ class SessionSettings:
     budget: Budget
     prices: PriceTable | None
     allow_paid: bool
+    isolation: Asked
     allow_readable_tasks: bool
     cassette: Literal["off"] | CassetteMode
     cassette_dir: Path | None
@@ -98,11 +101,9 @@ def read_settings(config: pytest.Config) -> SessionSettings:
         prices=_read_prices(reader),
         allow_paid=models.rank == ON_COMMAND_LINE
         or reader.read("allow-paid", boolean, default=False),
+        isolation=cast("Asked", reader.read("isolation", one_of(*SATISFIES), "auto")),
         allow_readable_tasks=reader.read("allow-readable-tasks", boolean, default=False),
-        cassette=cast(
-            "CassetteMode",
-            reader.read("cassette", one_of("off", "replay", "record", "auto"), "off"),
-        ),
+        cassette=_cassette_mode(reader),
         cassette_dir=reader.path("cassette-dir"),
         epochs=reader.read("epochs", positive_count, 1),
         run_config=run_config,
@@ -115,6 +116,11 @@ def read_settings(config: pytest.Config) -> SessionSettings:
         junit_properties=reader.read("junit-properties", boolean, default=True),
         results=read_result_settings(reader),
     )
+
+
+def _cassette_mode(reader: OptionReader) -> Literal["off"] | CassetteMode:
+    mode = reader.read("cassette", one_of("off", "replay", "record", "auto"), "off")
+    return cast("CassetteMode", mode)
 
 
 def _read_gate(reader: OptionReader) -> Gate:

@@ -1,4 +1,4 @@
-"""Whether a student could read the code that scores it: found out by trying, as the student."""
+"""Whether the box holds a student that nobody trusts: found out by trying, as the student."""
 
 from __future__ import annotations
 
@@ -7,41 +7,55 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_chalk.errors import RunOptionError
-from pytest_chalk.sandbox import run_as_student
+from pytest_chalk.errors import MachineError, RunOptionError
+from pytest_chalk.sandbox import find_run, hide, try_box
 
 if TYPE_CHECKING:
     from pytest_chalk.authoring.task import Task
-    from pytest_chalk.sandbox import Box
-
-CHECK_TIME_LIMIT_S = 10.0
-"""For `test -r`, which takes a millisecond: more is a machine that does not answer."""
-
-
-def refuse_readable_task(task_class: type[Task], box: Box) -> None:
-    """Refuse a task whose package the student can read: answers and scoring scripts are in it.
-
-    Raises:
-        RunOptionError: It can; says how to close it.
-        BoxError: The box is broken.
-    """
-    path = Path(inspect.getfile(task_class))
-    if not _student_reads(path, box):
-        return
-    raise RunOptionError(
-        where=f"task {task_class.id!r}",
-        problem=f"the student can read {str(path)!r}, and with it answers and scoring scripts",
-        fix=f"Close it, for example with `chmod 700 {path.parent.parent}`, or give "
-        "--chalk-allow-readable-tasks if you mean it",
-    )
+    from pytest_chalk.sandbox import Box, SelfTest
 
 
 @cache
-def _student_reads(path: Path, box: Box) -> bool:
-    completed = run_as_student(
-        box,
-        ("/usr/bin/test", "-r", str(path)),
-        time_limit_s=CHECK_TIME_LIMIT_S,
-        max_output_bytes=1_000,
-    )
-    return completed.exit_code == 0
+def hide_task(task_class: type[Task]) -> None:
+    """Keep the package of a task, wherever it is, out of the sight of students."""
+    path = _file_of(task_class)
+    if path is not None:
+        hide(path.parent if path.name == "__init__.py" else path)
+
+
+def refuse_leaky_box(task_class: type[Task], box: Box, *, allow_readable_task: bool) -> None:
+    """Refuse to let an untrusted student begin in a box that does not hold what it promises.
+
+    Raises:
+        RunOptionError: The student can read the task's package: answers and scoring scripts are in
+            it. Says how to close it.
+        MachineError: It can do something else that the box's level forbids.
+    """
+    path = _file_of(task_class)
+    found = _self_test(path, box)
+    if path is not None and str(path) in found.readable and not allow_readable_task:
+        raise RunOptionError(
+            where=f"task {task_class.id!r}",
+            problem=f"the student can read {str(path)!r}, and with it answers and scoring scripts",
+            fix=f"Close it, for example with `chmod 700 {path.parent.parent}`, or give "
+            "--chalk-allow-readable-tasks if you mean it",
+        )
+    breaches = found.breaches(box.level, allowed=() if path is None else (str(path),))
+    if breaches:
+        message = f"the box at level {box.level!r} does not hold: the student can {breaches[0]}"
+        raise MachineError(message)
+
+
+@cache
+def _self_test(path: Path | None, box: Box) -> SelfTest:
+    run = find_run()
+    records = [run.artifacts_dir.parent] if run is not None else []
+    return try_box(box, [*([path] if path is not None else []), *records, Path.home()])
+
+
+def _file_of(task_class: type[Task]) -> Path | None:
+    """Return the file a task is written in; None for one that was typed in."""
+    try:
+        return Path(inspect.getfile(task_class))
+    except (OSError, TypeError):
+        return None

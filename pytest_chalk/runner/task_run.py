@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_chalk.authoring.conversation import Conversation
 from pytest_chalk.errors import MachineError, RunOptionError, TaskDefinitionError
 from pytest_chalk.reports.clean import clean_object, clean_text
-from pytest_chalk.runner.readable import refuse_readable_task
+from pytest_chalk.runner.readable import hide_task, refuse_leaky_box
 from pytest_chalk.runner.step_run import StepRun, StepScene, names_of
 from pytest_chalk.runner.students import make_agent, student_name
 from pytest_chalk.runner.user_code import (
@@ -125,6 +125,7 @@ class TaskRun:
                 isolation=self._place.box.level,
             )
         )
+        hide_task(task_class)
         built = call_user_code("task", lambda: task_class(self.spec.config))
         if not isinstance(built, Returned):
             self._break(built)
@@ -250,8 +251,9 @@ class TaskRun:
         agent = make_agent(
             student, box=self._place.box, toolbox=self._toolbox, config=self.spec.config
         )
-        if not agent.trusted and not self._place.allow_readable_tasks:
-            refuse_readable_task(task_class, self._place.box)
+        if not agent.trusted and self._place.box.level != "none":
+            allowed = self._place.allow_readable_tasks
+            refuse_leaky_box(task_class, self._place.box, allow_readable_task=allowed)
         self._scene = StepScene(
             self.spec.config, agent, self._conversation, self._transcript, self.spec.pass_rule
         )

@@ -12,44 +12,58 @@ from pytest_chalk.sandbox.capture import run_as_student, run_command
 from pytest_chalk.sandbox.collect import collect_submission, kill_processes
 from pytest_chalk.sandbox.command import Command, StudentProcess
 from pytest_chalk.sandbox.current import CurrentRun, enter_run, find_run
-from pytest_chalk.sandbox.layout import BoxPaths, Slot
+from pytest_chalk.sandbox.guarantees import GUARANTEES, describe_level, enforced, not_enforced
+from pytest_chalk.sandbox.isolation import LEVELS, ask, asked_level, find_level
+from pytest_chalk.sandbox.layout import BoxPaths, Level, Slot
 from pytest_chalk.sandbox.output import BoundedOutput, Completed
 from pytest_chalk.sandbox.process_table import clock_s
 from pytest_chalk.sandbox.scoring_process import run_trusted
+from pytest_chalk.sandbox.self_test import SelfTest, try_box
 from pytest_chalk.sandbox.slots import (
     acquire_slot,
     claim_on_use,
     peek_slot,
     release_slot,
-    separates_uids,
 )
 from pytest_chalk.sandbox.student import StudentUidError
 from pytest_chalk.sandbox.submissions import save_submission
 from pytest_chalk.sandbox.sweep import delete_files
 from pytest_chalk.sandbox.trial import Trial, open_trial
 from pytest_chalk.sandbox.untrusted_fs import SavedSubmission, StudentPath
+from pytest_chalk.sandbox.view import hide
 
 __all__ = [
+    "GUARANTEES",
+    "LEVELS",
     "BoundedOutput",
     "Box",
     "BoxPaths",
     "Command",
     "Completed",
     "CurrentRun",
+    "Level",
     "SavedSubmission",
+    "SelfTest",
     "Slot",
     "StudentPath",
     "StudentProcess",
     "StudentUidError",
     "Trial",
     "acquire_slot",
+    "ask",
+    "asked_level",
     "claim_on_use",
     "clock_s",
     "collect_submission",
     "delete_files",
+    "describe_level",
+    "enforced",
     "enter_run",
+    "find_level",
     "find_run",
+    "hide",
     "kill_processes",
+    "not_enforced",
     "open_trial",
     "peek_slot",
     "release_slot",
@@ -58,5 +72,5 @@ __all__ = [
     "run_trusted",
     "save_artifact",
     "save_submission",
-    "separates_uids",
+    "try_box",
 ]

@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import os
 from contextlib import ExitStack, suppress
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from pytest_chalk.errors import BoxError, ChalkError
 from pytest_chalk.sandbox.command import Command, StudentProcess, student_environment
 from pytest_chalk.sandbox.removal import SWEEP_TIMEOUT_S
 from pytest_chalk.sandbox.supervisor_link import SupervisorLink
+from pytest_chalk.sandbox.view import view_of
 from pytest_chalk.sandbox.workdir import (
     clear_used_mark,
     is_as_new,
+    kill_cohort,
     make_anew,
     mark_used,
     raise_for_living,
     remove_outside_workdir,
+    renew,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from pytest_chalk.sandbox.layout import BoxPaths, Slot
+    from pytest_chalk.sandbox.layout import BoxPaths, Level, Slot
 
 KILL_DEADLINE_S = 30.0
 """How long the student's processes may take to be gone: seconds of disk wait do happen, but what
@@ -53,9 +56,9 @@ class Box:
         self._may_run = not is_known and slot.separates_uids
 
     @property
-    def level(self) -> Literal["uid", "none"]:
-        """How the student is kept apart: by a uid of its own, or not at all."""
-        return "uid" if self.slot.separates_uids else "none"
+    def level(self) -> Level:
+        """How the student is kept apart."""
+        return self.slot.level
 
     @property
     def paths(self) -> BoxPaths:
@@ -72,7 +75,7 @@ class Box:
         if self._is_closed:
             raise BoxError("nothing can be launched in a box that was closed")
         link = self._started_link()
-        if not self._may_run and self.slot.separates_uids:
+        if not self._may_run and self.slot.level == "uid":
             with suppress(FileNotFoundError):  # no slot was taken: there is no next holder either
                 mark_used(self.slot)
         self._was_used = self._may_run = True
@@ -101,6 +104,13 @@ class Box:
         author_may_have_started_some = self._was_used and self.slot.separates_uids
         if not self._may_run and not author_may_have_started_some:
             return
+        if self.slot.has_own_view:
+            self._kill_in_namespace(deadline_s)
+        else:
+            self._kill_by_uid(deadline_s)
+        self._may_run = False
+
+    def _kill_by_uid(self, deadline_s: float) -> None:
         try:
             living = self._started_link().kill_all(deadline_s)
         except BoxError:
@@ -111,7 +121,17 @@ class Box:
             self._may_run = False
             raise
         raise_for_living(living, self.slot.student_uid)
-        self._may_run = False
+
+    def _kill_in_namespace(self, deadline_s: float) -> None:
+        try:
+            living = [] if self._link is None else self._link.kill_all(deadline_s)
+        except BoxError:
+            self._drop_link()  # nobody outlives pid 1 of the namespace
+            kill_cohort(self.slot, deadline_s)
+            self._may_run = False
+            raise
+        raise_for_living(living, self.slot.student_uid)
+        kill_cohort(self.slot, deadline_s)  # what the author started as the student, outside
 
     def kill_started_since(self, boottime_s: float, *, keep: Collection[int] = ()) -> int:
         """Kill the current command's processes and return how many there were.
@@ -129,6 +149,15 @@ class Box:
         killed, living = self._link.kill_newer(boottime_s, keep, COMMAND_KILL_DEADLINE_S)
         raise_for_living(living, self.slot.student_uid)
         return killed
+
+    def renew_ipc(self) -> None:
+        """Remove the student's IPC objects, in a box with its own view whose processes are dead.
+
+        Raises:
+            BoxError: The supervisor died.
+        """
+        if self._link is not None and self.slot.has_own_view:
+            self._link.renew_ipc()
 
     def reset(self) -> None:
         """Make the box as new: no process, no file of the student, an empty `data` and `shared`.
@@ -165,18 +194,24 @@ class Box:
 
     def _started_link(self) -> SupervisorLink:
         if self._link is None:
-            student_uid = self.slot.student_uid if self.slot.separates_uids else None
-            self._link = SupervisorLink(student_uid, self.slot.reaper_uid)
+            slot = self.slot
+            student_uid = slot.student_uid if slot.separates_uids else None
+            view = view_of(slot) if slot.has_own_view else None
+            self._link = SupervisorLink(student_uid, slot.reaper_uid, view)
         return self._link
 
     def _remove_files(self, *, timeout_s: float = SWEEP_TIMEOUT_S) -> None:
         if not self._was_used and is_as_new(self.slot):
             return
         try:
-            if self._was_used:
-                remove_outside_workdir(self.slot, timeout_s=timeout_s)
-            make_anew(self.slot, timeout_s=timeout_s)
-            clear_used_mark(self.slot)
+            if self.slot.level == "isolated":
+                self._drop_link()
+                renew(self.slot)
+            else:
+                if self._was_used:
+                    remove_outside_workdir(self.slot, timeout_s=timeout_s)
+                make_anew(self.slot, timeout_s=timeout_s)
+                clear_used_mark(self.slot)
         except OSError as error:
             message = f"the folders of the student's box cannot be made: {error}"
             raise BoxError(message) from error

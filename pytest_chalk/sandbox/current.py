@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pytest_chalk.errors import BoxError
+from pytest_chalk.sandbox.view import hide_what
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -56,3 +57,10 @@ def enter_run(run: CurrentRun) -> Iterator[CurrentRun]:
 def find_run() -> CurrentRun | None:
     """Return the current run, None outside of one."""
     return _runs[0] if _runs else None
+
+
+def _kept_by_current_run() -> tuple[Path, ...]:
+    return tuple(path for run in _runs for path in (run.artifacts_dir, run.submissions_dir))
+
+
+hide_what(_kept_by_current_run)

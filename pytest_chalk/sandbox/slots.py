@@ -16,12 +16,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pytest_chalk.errors import ChalkError, RunOptionError, SlotError
-from pytest_chalk.sandbox.layout import BoxPaths, Slot
+from pytest_chalk.sandbox.isolation import LEVELS, find_level
+from pytest_chalk.sandbox.layout import BoxPaths, Level, Slot
+from pytest_chalk.sandbox.mounts import unmount_box
 from pytest_chalk.sandbox.process_table import ON_LINUX
-from pytest_chalk.sandbox.workdir import clean_up_after_crash, make_slot_directory
+from pytest_chalk.sandbox.workdir import clean_up_after_crash, make_slot_directory, renew
 
 SLOT_VARIABLE = "CHALK_SLOT"
-"""`<number>:<pid of the holder>`, set by the holder for its children."""
+"""`<number>:<pid of the holder>:<level>`, set by the holder for its children."""
 
 BASE_VARIABLE = "CHALK_SLOT_BASE"
 """Where the directories of all slots are, instead of the default."""
@@ -41,6 +43,13 @@ class _Held(NamedTuple):
     pid: int
     slot: Slot
     lock_fd: int
+
+
+class _Inherited(NamedTuple):
+    """What a process knows of the slot that its parent holds."""
+
+    number: int
+    level: Level
 
 
 _held: list[_Held] = []
@@ -71,16 +80,17 @@ def acquire_slot() -> Slot:
     with _guard:
         inherited = _find_inherited()
         if _held or inherited is not None:
-            return _held[0].slot if _held else _slot(inherited or 0, locked=False)
-        base, locks = _make_base()
+            return _held[0].slot if _held else peek_slot()
+        level = find_level()
+        locks = _make_base()
         for number in range(MAX_SLOTS):
-            slot = _slot(number, locked=True, base=base)
+            slot = _slot(number, level, locked=True)
             lock_fd = _try_lock(locks, slot)
             if lock_fd is None:
                 continue
             if _prepare(locks, slot):
                 _held.append(_Held(os.getpid(), slot, lock_fd))
-                os.environ[SLOT_VARIABLE] = f"{number}:{os.getpid()}"
+                os.environ[SLOT_VARIABLE] = f"{number}:{os.getpid()}:{level}"
                 return slot
             os.close(lock_fd)
     message = (
@@ -115,7 +125,10 @@ def peek_slot() -> Slot:
         return acquire_slot()
     if _held:
         return _held[0].slot
-    return _slot(_find_inherited() or 0, locked=False)
+    inherited = _find_inherited()
+    if inherited is not None:
+        return _slot(inherited.number, inherited.level, locked=False)
+    return _slot(0, find_level(), locked=False)
 
 
 def has_slot() -> bool:
@@ -127,29 +140,32 @@ def release_slot() -> None:
     """Give the slot back before the process ends."""
     with _guard:
         for held in _held:
+            if held.slot.level == "isolated":
+                unmount_box(held.slot)
             os.close(held.lock_fd)
             os.environ.pop(SLOT_VARIABLE, None)
         _held.clear()
         _claims.clear()
 
 
-def _find_inherited() -> int | None:
-    """Return the number a parent process holds, None when there is none.
+def _find_inherited() -> _Inherited | None:
+    """Return what a parent process holds, None when there is none.
 
     Raises:
         RunOptionError: The variable does not hold what a holder writes.
     """
     text = os.environ.get(SLOT_VARIABLE, "")
-    number, _, holder = text.partition(":")
+    number, holder, named = (*text.split(":"), "", "")[:3]
     if not text or holder == str(os.getpid()):
         return None
-    if not (number.isdecimal() and holder.isdecimal() and int(number) < MAX_SLOTS):
+    level = next((level for level in LEVELS if level == named), None)
+    if not (number.isdecimal() and holder.isdecimal() and int(number) < MAX_SLOTS and level):
         raise RunOptionError(
             SLOT_VARIABLE,
-            f"holds {text!r}, which is not <slot>:<pid>",
+            f"holds {text!r}, which is not <slot>:<pid>:<level>",
             fix="Unset it: only a process that holds a slot sets it",
         )
-    return int(number)
+    return _Inherited(int(number), level)
 
 
 def separates_uids() -> bool:
@@ -169,22 +185,27 @@ def _default_base() -> Path:
     )
 
 
-def _slot(number: int, *, locked: bool, base: Path | None = None) -> Slot:
-    directory = (base or _default_base()) / "slots" / str(number)
+def _slot(number: int, level: Level, *, locked: bool) -> Slot:
+    base = _default_base()
+    directory = base / "slots" / str(number)
     own = os.geteuid()
     student, reaper = FIRST_UID + 2 * number, FIRST_UID + 2 * number + 1
+    is_isolated = level == "isolated"
     return Slot(
         number=number,
         student_uid=student if separates_uids() else own,
         reaper_uid=reaper if separates_uids() else own,
         directory=directory,
-        paths=BoxPaths.under(directory / "workdir"),
+        # One path for all: each holder mounts its own there, where the others do not see it.
+        paths=BoxPaths.under((base if is_isolated else directory) / "workdir"),
         locked=locked,
+        level=level,
+        public_dir=base / "public" if is_isolated else None,
     )
 
 
-def _make_base() -> tuple[Path, Path]:
-    """Make and check the directories of slots and of locks.
+def _make_base() -> Path:
+    """Make and check the directories of slots and of locks, and return the latter.
 
     Root's locks are in one place whatever the base is: uids belong to the machine.
     """
@@ -195,11 +216,11 @@ def _make_base() -> tuple[Path, Path]:
     if separates_uids():
         with suppress(SlotError):
             _make_own_directory(_ROOT_LOCKS, 0o700)
-            return base, _ROOT_LOCKS
+            return _ROOT_LOCKS
         _make_own_directory(_ROOT_BASE, 0o711)
         locks = _ROOT_BASE / "locks"
     _make_own_directory(locks, 0o700)
-    return base, locks
+    return locks
 
 
 def _make_own_directory(path: Path, mode: int) -> None:
@@ -269,9 +290,13 @@ def _prepare(locks: Path, slot: Slot) -> bool:
     try:
         make_slot_directory(slot)
         clean_up_after_crash(slot)
+        if slot.level == "isolated":
+            renew(slot)
     except OSError as error:
         message = f"the directory {slot.directory} cannot be made: {error}"
         raise SlotError(message) from error
+    except SlotError:
+        raise
     except ChalkError as error:
         _bad_mark(locks, slot).write_text(f"{error}\n")
         return False

@@ -16,6 +16,7 @@ from pytest_chalk.sandbox.current import find_run
 from pytest_chalk.sandbox.removal import empty_directory
 from pytest_chalk.sandbox.slots import peek_slot
 from pytest_chalk.sandbox.untrusted_fs import (
+    StudentPath,
     blame_source,
     misbehavior,
     open_parent,
@@ -27,7 +28,7 @@ from pytest_chalk.sandbox.untrusted_fs import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pytest_chalk.sandbox.untrusted_fs import StudentPath
+    from pytest_chalk.sandbox.layout import Slot
 
 MIB = 1024 * 1024
 
@@ -138,10 +139,14 @@ def _fresh_folder() -> Path:
 
 def _copy_out(path: StudentPath, target: Path, limits: SubmissionLimits) -> None:
     """Copy `path` to `target`; leave nothing behind when that fails."""
-    with open_parent(path) as parent_fd, ExitStack() as opened:
+    run = find_run()
+    slot = run.box.slot if run else peek_slot()
+    # Without a run there is no student, so a path in /tmp is one of ours.
+    located = StudentPath(slot.located(path)) if run else path
+    with open_parent(located) as parent_fd, ExitStack() as opened:
         dest_fd = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         opened.callback(os.close, dest_fd)
-        copy = _Copy(limits, _allowed_owners(), _free_bytes(dest_fd))
+        copy = _Copy(limits, _allowed_owners(slot), _free_bytes(dest_fd))
         try:
             copy.run(path, parent_fd, target.name, dest_fd)
         except BaseException:
@@ -162,13 +167,11 @@ def _free_bytes(dest_fd: int) -> int:
     return status.f_bavail * status.f_frsize
 
 
-def _allowed_owners() -> frozenset[int] | None:
+def _allowed_owners(slot: Slot) -> frozenset[int] | None:
     """Return who may own a submitted file: the student, or we through a hook; None for anybody.
 
     A student may hard-link files of others into its submission where the kernel lets it.
     """
-    run = find_run()
-    slot = run.box.slot if run else peek_slot()
     return frozenset({slot.student_uid, os.geteuid()}) if slot.separates_uids else None
 
 

@@ -30,7 +30,7 @@ import time
 
 TYPE_CHECKING = False  # importing typing would cost more than the rest of the start
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from typing import Any, NoReturn
 
 # `-I` leaves this folder out. Last in the path, nothing here can hide a standard module; pathlib
@@ -76,10 +76,10 @@ PR_SET_CHILD_SUBREAPER = 36
 PR_SET_NO_NEW_PRIVS = 38
 
 
-def set_prctl(option: int) -> None:
-    """Switch on one option of prctl(2), where there is one; OSError when the kernel refuses."""
+def set_prctl(option: int, value: int = 1) -> None:
+    """Set one option of prctl(2), where there is one; OSError when the kernel refuses."""
     libc = ctypes.CDLL(None, use_errno=True)
-    if ON_LINUX and libc.prctl(option, ctypes.c_ulong(1), 0, 0, 0) != 0:
+    if ON_LINUX and libc.prctl(option, ctypes.c_ulong(value), 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), f"prctl option {option} refused")
 
 
@@ -198,14 +198,17 @@ class Supervisor:
         *lines, self._unread = (self._unread + received).split(b"\n")
         for line in lines:
             request = json.loads(line)
-            operations = {
-                "launch": self._launch,
-                "kill": self._kill,
-                "kill_newer": self._kill_newer,
-                "interrupt": self._interrupt,
-            }
-            self._send({"seq": request["seq"], **operations[request["op"]](request)})
+            operation = self._operations()[request["op"]]
+            self._send({"seq": request["seq"], **operation(request)})
         return bool(received)
+
+    def _operations(self) -> dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]]:
+        return {
+            "launch": self._launch,
+            "kill": self._kill,
+            "kill_newer": self._kill_newer,
+            "interrupt": self._interrupt,
+        }
 
     def _send(self, message: Mapping[str, Any]) -> None:
         self._channel.sendall(json.dumps(message).encode() + b"\n")
@@ -347,9 +350,8 @@ class Supervisor:
         return {"killed": len(killed), "survivors": survivors}
 
 
-def main(arguments: Sequence[str]) -> None:
-    """Serve one box."""
-    channel = socket.socket(fileno=int(arguments[0]))
+def run(supervisor: Supervisor, channel: socket.socket) -> None:
+    """Serve until pytest is gone, then kill whoever is left."""
     wake_fd, signal_fd = os.pipe()
     os.set_blocking(signal_fd, False)
     signal.set_wakeup_fd(signal_fd, warn_on_full_buffer=False)
@@ -358,7 +360,6 @@ def main(arguments: Sequence[str]) -> None:
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(number, signal.SIG_IGN)
     set_prctl(PR_SET_CHILD_SUBREAPER)
-    supervisor = Supervisor(channel, int(arguments[1]), int(arguments[2]))
     try:
         supervisor.serve(wake_fd)
     except ConnectionError:
@@ -366,6 +367,12 @@ def main(arguments: Sequence[str]) -> None:
     finally:
         channel.close()
         supervisor.leave()
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Serve one box."""
+    channel = socket.socket(fileno=int(arguments[0]))
+    run(Supervisor(channel, int(arguments[1]), int(arguments[2])), channel)
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
 SUPERVISOR_FILE = Path(__file__).with_name("supervisor.py")
+INIT_FILE = Path(__file__).with_name("box_init.py")
 
 ANSWER_SLACK_S = 15.0
 """What an answer may take beyond the deadline inside the request: a launch may need 10 s before the
@@ -49,8 +50,12 @@ os.register_at_fork(after_in_child=_forget_links_after_fork)
 class SupervisorLink:
     """A running supervisor. Safe for one user thread beside others that only wait."""
 
-    def __init__(self, student_uid: int | None, reaper_uid: int) -> None:
+    def __init__(
+        self, student_uid: int | None, reaper_uid: int, view: Mapping[str, Any] | None = None
+    ) -> None:
         """Start the supervisor of `student_uid`; None means: the student has our own uid.
+
+        With a `view` (see `namespaces.build_view`) the student gets namespaces of its own.
 
         Raises:
             BoxError: It could not be started.
@@ -63,8 +68,18 @@ class SupervisorLink:
         self._broken = ""
         self._socket, theirs = socket.socketpair()
         with theirs:
-            self._process = _start_supervisor(theirs.fileno(), student_uid, reaper_uid)
+            file = SUPERVISOR_FILE if view is None else INIT_FILE
+            self._process = _start_supervisor(file, theirs.fileno(), student_uid, reaper_uid)
         _links.add(self)
+        if view is not None:
+            self._enter(view)
+
+    def _enter(self, view: Mapping[str, Any]) -> None:
+        answer = self._ask({"op": "enter", "view": dict(view)}, 0.0)
+        if "failed" in answer:
+            self.stop()
+            message = f"the student's namespaces cannot be made: {answer['failed']}"
+            raise BoxError(message)
 
     def launch(
         self, argv: Sequence[str], env: Mapping[str, str], cwd: Path, fds: Mapping[int, int]
@@ -113,6 +128,10 @@ class SupervisorLink:
     def interrupt(self, launch_id: int) -> None:
         """Send SIGUSR1 to a launched command, if it still runs."""
         self._ask({"op": "interrupt", "launch": launch_id}, 0.0)
+
+    def renew_ipc(self) -> None:
+        """Give the box an IPC namespace that is empty. For boxes with a view, with nobody alive."""
+        self._ask({"op": "renew_ipc"}, 0.0)
 
     def find_exit(self, launch_id: int, timeout_s: float | None = 0.0) -> int | None:
         """Return the exit status of a launch (negative: the signal), None if it still runs."""
@@ -214,10 +233,17 @@ class SupervisorLink:
         )
 
 
-def _start_supervisor(fd: int, student_uid: int | None, reaper_uid: int) -> subprocess.Popen[bytes]:
-    uid = -1 if student_uid is None else student_uid
-    argv = [sys.executable, "-I", "-S", str(SUPERVISOR_FILE), str(fd), str(uid), str(reaper_uid)]
+def supervisor_environment() -> dict[str, str]:
+    """Return the whole environment of a supervisor: no secret may be in it."""
     kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
+    return {"PATH": os.defpath, "LANG": "C.UTF-8", **kept}
+
+
+def _start_supervisor(
+    file: Path, fd: int, student_uid: int | None, reaper_uid: int
+) -> subprocess.Popen[bytes]:
+    uid = -1 if student_uid is None else student_uid
+    argv = [sys.executable, "-I", "-S", str(file), str(fd), str(uid), str(reaper_uid)]
     try:
         return subprocess.Popen(  # noqa: S603 - our own file, by our own interpreter
             argv,
@@ -225,7 +251,7 @@ def _start_supervisor(fd: int, student_uid: int | None, reaper_uid: int) -> subp
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             pass_fds=[fd],
-            env={"PATH": os.defpath, "LANG": "C.UTF-8", **kept},
+            env=supervisor_environment(),
             cwd="/",
             start_new_session=True,
         )

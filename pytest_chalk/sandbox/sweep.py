@@ -6,10 +6,11 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pytest_chalk.sandbox.current import find_run
 from pytest_chalk.sandbox.removal import SWEEP_TIMEOUT_S, Spared, TreeRemoval, raise_for_survivors
 from pytest_chalk.sandbox.student import slot_of_student
 from pytest_chalk.sandbox.sysv_ipc import find_ipc_ids, remove_ipc
-from pytest_chalk.sandbox.workdir import PUBLIC_DIRECTORIES, make_missing
+from pytest_chalk.sandbox.workdir import make_missing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -43,8 +44,9 @@ def delete_files(
         StudentUidError: `uid` is not this process's student.
     """
     slot = slot_of_student(uid)
-    spared = [_absolute(path) for path in (*exclude, *extend_exclude)]
-    roots = _roots(slot, None if include is None else [_absolute(path) for path in include])
+    spared = [slot.located(_absolute(path)) for path in (*exclude, *extend_exclude)]
+    public = slot.public_directories().values()
+    roots = _roots(slot, include)
     if not slot.separates_uids:
         spared.append(slot.paths.shared_dir)
     removal = TreeRemoval(
@@ -54,8 +56,10 @@ def delete_files(
         timeout_s=timeout,
     )
     for root in roots:
-        removal.empty(root, is_public=include is None and root in PUBLIC_DIRECTORIES)
-    if slot.separates_uids:
+        removal.empty(root, is_public=include is None and root in public)
+    if slot.level == "isolated":
+        _renew_ipc()
+    elif slot.separates_uids:
         remove_ipc(uid)
         removal.survivors += [f"System V {kind} {number}" for kind, number in find_ipc_ids(uid)]
     raise_for_survivors(removal.survivors)
@@ -68,9 +72,15 @@ def _absolute(path: Path | str) -> Path:
     return Path(os.path.abspath(path))  # noqa: PTH100 - Path.resolve would follow links
 
 
-def _roots(slot: Slot, include: list[Path] | None) -> list[Path]:
-    workdir = slot.paths.workdir
-    if slot.separates_uids:
-        return [workdir, *PUBLIC_DIRECTORIES] if include is None else include
-    inside = [workdir] if include is None else include
-    return [path for path in inside if path.is_relative_to(workdir)]
+def _roots(slot: Slot, include: Iterable[Path | str] | None) -> list[Path]:
+    workdir, public = slot.paths.workdir, slot.public_directories().values()
+    if include is None:
+        return [workdir, *(public if slot.separates_uids else ())]
+    roots = [slot.located(_absolute(path)) for path in include]
+    return [path for path in roots if slot.separates_uids or path.is_relative_to(workdir)]
+
+
+def _renew_ipc() -> None:
+    run = find_run()
+    if run is not None:
+        run.box.renew_ipc()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import stat
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_chalk.errors import UnreapableCohortError
+from pytest_chalk.sandbox.mounts import mount_box, unmount_box
 from pytest_chalk.sandbox.process_table import living_of_uid
 from pytest_chalk.sandbox.removal import (
     SWEEP_TIMEOUT_S,
@@ -19,12 +19,9 @@ from pytest_chalk.sandbox.supervisor_link import SupervisorLink
 from pytest_chalk.sandbox.sysv_ipc import remove_ipc
 
 if TYPE_CHECKING:
-    from pytest_chalk.sandbox.layout import Slot
+    from pathlib import Path
 
-PUBLIC_DIRECTORIES = tuple(
-    map(Path, ("/tmp", "/var/tmp", "/dev/shm", "/run/lock", "/dev/mqueue"))  # noqa: S108 - swept
-)
-"""Where any uid may leave files on a usual system, besides its workdir."""
+    from pytest_chalk.sandbox.layout import Slot
 
 LEFTOVER_DEADLINE_S = 5.0
 """How long processes of a crashed run may take to die before their slot is given up."""
@@ -55,11 +52,11 @@ def clean_up_after_crash(slot: Slot) -> None:
         UnreapableCohortError: A process of the student's uid cannot be killed.
         ReclaimError: A file cannot be removed.
     """
-    had_processes = kill_cohort(slot, LEFTOVER_DEADLINE_S)
+    had_processes, on_disk = kill_cohort(slot, LEFTOVER_DEADLINE_S), slot.on_disk()
     if had_processes or (slot.directory / _USED_MARK).exists():
-        remove_outside_workdir(slot)
-    if not is_as_new(slot):
-        make_anew(slot)
+        remove_outside_workdir(on_disk)
+    if not is_as_new(on_disk):
+        make_anew(on_disk)
     clear_used_mark(slot)
 
 
@@ -105,9 +102,20 @@ def remove_outside_workdir(slot: Slot, *, timeout_s: float = SWEEP_TIMEOUT_S) ->
         remove_ipc(slot.student_uid)
         kept = (slot.paths.workdir, slot.paths.data_dir, slot.paths.shared_dir)
         removal = TreeRemoval(slot.student_uid, kept=kept, timeout_s=timeout_s)
-        for root in PUBLIC_DIRECTORIES:
+        for root in slot.public_directories().values():
             removal.empty(root, is_public=True)
         raise_for_survivors(removal.survivors)
+
+
+def renew(slot: Slot) -> None:
+    """Put empty folders in the place of those of an isolated slot, whatever is in them.
+
+    Raises:
+        SlotError: The kernel refuses.
+    """
+    unmount_box(slot)
+    mount_box(slot)
+    make_anew(slot)
 
 
 def is_as_new(slot: Slot) -> bool:

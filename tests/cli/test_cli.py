@@ -21,7 +21,7 @@ def test_help_names_every_command(project):
     ran = cli(project, "--help")
 
     assert ran.returncode == 0
-    for command in ("create-task", "tasks", "run", "alias-path"):
+    for command in ("create-task", "tasks", "check", "run", "alias-path"):
         assert command in ran.stdout
 
 
@@ -324,3 +324,21 @@ def test_the_alias_path_is_printed_for_type_checkers(project):
         "environment",
     ]
     assert all(Path(directory).is_dir() for directory in directories)
+
+
+def test_check_says_what_is_asked_enforced_and_seen_and_what_to_do(project):
+    ran = cli(project, "check")
+
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "asked: auto (default)" in ran.stdout
+    assert "level: " in ran.stdout
+    for word in ("network: ", "kill: ", "tasks: ", "seen: ", "do: "):
+        assert word in ran.stdout
+    assert "BROKEN" not in ran.stdout
+
+
+def test_check_of_a_level_that_cannot_be_had_is_wrong_usage(project):
+    unmet = cli(project, "check", "--isolation", "strict")
+
+    assert unmet.returncode == 4
+    assert "'strict' is no level" in unmet.stderr

@@ -161,15 +161,22 @@ def test_a_model_that_could_read_the_task_is_refused_and_told_how_to_close_it(
     asking: Project, tmp_path_factory: pytest.TempPathFactory
 ):
     option = model("openai/mock", text="bananas")
+    asking.file(
+        "conftest.py",
+        """
+        from pytest_chalk.sandbox import isolation
+        isolation.isolated_obstacle = lambda: "left out by a test"
+        """,
+    )
     opened = [path for path in (asking.path, *asking.path.parents) if path.stat().st_mode & 5 != 5]
     modes = {path: path.stat().st_mode for path in opened}
     for path in opened:
         path.chmod(0o755)
     try:
-        refused = asking.run(option)
+        refused = asking.run_apart(option)
         record = asking.run_record()
-        allowed = asking.run(option, "--chalk-allow-readable-tasks")
-        scripted = asking.run("--chalk-model=noop")
+        allowed = asking.run_apart(option, "--chalk-allow-readable-tasks")
+        scripted = asking.run_apart("--chalk-model=noop")
     finally:
         for path, mode in modes.items():
             path.chmod(mode)

@@ -10,7 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from pytest_chalk.sandbox import Box, CurrentRun, acquire_slot, enter_run, release_slot, slots
+from pytest_chalk.sandbox import (
+    Box,
+    CurrentRun,
+    acquire_slot,
+    enter_run,
+    isolation,
+    release_slot,
+    slots,
+)
 from pytest_chalk.sandbox import run_as_student as run_command
 from pytest_chalk.sandbox.slots import BASE_VARIABLE, SLOT_VARIABLE
 
@@ -26,14 +34,28 @@ def public_folder():
     shutil.rmtree(folder)
 
 
+LEAVE_OUT_ISOLATED = """
+from pytest_chalk.sandbox import isolation
+isolation.isolated_obstacle = lambda: "left out by a test"
+"""
+
+
 @pytest.fixture
-def slot_base(public_folder, monkeypatch):
+def level():
+    """The best level that a test's slots may have; a test file may override it."""
+    return "uid"
+
+
+@pytest.fixture
+def slot_base(public_folder, monkeypatch, level):
     """Slots of the test's own, also where this pytest process has one already."""
     base = public_folder / "base"
     monkeypatch.setenv(BASE_VARIABLE, str(base))
     monkeypatch.delenv(SLOT_VARIABLE, raising=False)
     monkeypatch.setattr(slots, "_held", [])
     monkeypatch.setattr(slots, "_claims", [])
+    if level != "isolated":
+        monkeypatch.setattr(isolation, "isolated_obstacle", lambda: "left out by a test")
     return base
 
 
@@ -88,13 +110,13 @@ def student_python(box):
 
 
 @pytest.fixture
-def harness(slot_base):
+def harness(slot_base, level):
     """Starts a Python process of ours that has the package and the test's slots."""
     started = []
 
     def start(script, **env):
         process = subprocess.Popen(
-            [sys.executable, "-c", script],
+            [sys.executable, "-c", (LEAVE_OUT_ISOLATED if level != "isolated" else "") + script],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

@@ -58,7 +58,7 @@ def test_peeking_says_slot_0_and_touches_nothing(slot_base):
 def test_a_process_acquires_one_slot_and_peeks_at_it(slot):
     assert slot.locked
     assert acquire_slot() is peek_slot() is slot
-    assert os.environ[SLOT_VARIABLE] == f"{slot.number}:{os.getpid()}"
+    assert os.environ[SLOT_VARIABLE] == f"{slot.number}:{os.getpid()}:{slot.level}"
 
 
 def test_the_paths_of_a_slot_are_below_its_directory(slot, slot_base):
@@ -251,7 +251,7 @@ def test_a_process_that_will_run_students_takes_a_slot_at_its_first_look(slot_ba
 
 
 def test_a_process_that_will_run_students_drops_the_slot_of_its_parent(slot_base, monkeypatch):
-    monkeypatch.setenv("CHALK_SLOT", "7:1")
+    monkeypatch.setenv("CHALK_SLOT", "7:1:none")
 
     claim_on_use()
 

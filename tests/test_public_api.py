@@ -120,6 +120,7 @@ NAMES = {
         "run_trusted",
         "save_artifact",
         "save_submission",
+        "separates_uids",
         "try_box",
     ],
 }

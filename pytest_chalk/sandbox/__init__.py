@@ -24,6 +24,7 @@ from pytest_chalk.sandbox.slots import (
     claim_on_use,
     peek_slot,
     release_slot,
+    separates_uids,
 )
 from pytest_chalk.sandbox.student import StudentUidError
 from pytest_chalk.sandbox.submissions import save_submission
@@ -72,5 +73,6 @@ __all__ = [
     "run_trusted",
     "save_artifact",
     "save_submission",
+    "separates_uids",
     "try_box",
 ]

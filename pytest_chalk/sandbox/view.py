@@ -37,7 +37,9 @@ def view_of(slot: Slot) -> dict[str, Any]:
     what it saves, the folders of all slots, and /run with the sockets of the machine's services.
     """
     more = [path for find_paths in _more for path in find_paths()]
-    wanted = (Path.home(), Path("/run"), slot.directory.parent.parent, *_hidden, *more)
+    base = slot.directory.parents[1]  # not as a whole: judges put there what students may read
+    slots = (base / "slots", base / "locks", base / "public")
+    wanted = (Path.home(), Path("/run"), *slots, *_hidden, *more)
     public = {str(theirs): str(ours) for theirs, ours in slot.public_directories().items()}
     workdir = str(slot.paths.workdir)
     return {

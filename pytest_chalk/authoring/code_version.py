@@ -13,8 +13,10 @@ import dis
 import hashlib
 import inspect
 import re
+import sys
 import sysconfig
 import textwrap
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import PurePath
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
@@ -95,10 +97,13 @@ class _Walker:
             self.function(value)
         elif id(value) not in self._seen:
             self._seen.add(id(value))
-            self.parts.append(_source(value) or value.__qualname__)
+            bases = [base.__qualname__ for base in value.__bases__]
+            self.parts.append(f"class {value.__qualname__} {bases}")
             for name, member in sorted(vars(value).items()):
-                if isinstance(member, FunctionType):
-                    self._value(name, member)
+                # Not the class's own source: that of a script's classes cannot be found later.
+                bare = getattr(member, "__func__", getattr(member, "fget", member))
+                if isinstance(bare, FunctionType) or not name.startswith("__"):
+                    self._value(name, bare)
 
     def _text(self, value: object) -> str:
         if isinstance(value, _CONSTANTS):
@@ -126,14 +131,16 @@ def _plain(text: str) -> str:
 
 def _is_projects(value: FunctionType | type) -> bool:
     """Tell whether somebody here wrote it: not the standard library, not an installed package."""
-    try:
-        path = inspect.getsourcefile(value) or ""
-    except TypeError:
-        return False
+    if isinstance(value, FunctionType):
+        path = value.__code__.co_filename
+    else:
+        module = sys.modules.get(value.__module__)
+        path = "script" if module is None else getattr(module, "__file__", None) or ""
+        path = "script" if value.__module__ == "__main__" else path
     paths = sysconfig.get_paths()
     installed = {paths["stdlib"], paths["purelib"], paths["platlib"]}
     in_installed = any(path.startswith(f"{place}/") for place in installed)
-    return not in_installed and not value.__module__.startswith("pytest_chalk.")
+    return bool(path) and not in_installed and not value.__module__.startswith("pytest_chalk.")
 
 
 def _source(value: object) -> str:
@@ -162,8 +169,9 @@ def _bytecode(code: CodeType | None) -> str:
 
 def _names_around(function: FunctionType, code: CodeType) -> Iterator[tuple[str, object]]:
     """Yield what the function reads from outside: globals and the variables of outer functions."""
-    outer = inspect.getclosurevars(function).nonlocals
-    yield from sorted(outer.items(), key=lambda item: item[0])
+    for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
+        with suppress(ValueError):  # not set yet
+            yield name, cell.cell_contents
     read, assigned = _global_names(code)
     for name in sorted(read - assigned):
         if name in function.__globals__:

@@ -111,7 +111,8 @@ class Driver:
             return
         definition = store.get_definition(run.evaluation_id)
         source = source_of(store, run, definition)
-        work = prepare_work(definition, run, RunPlan.from_json(run.plan), source.names)
+        columns = store.datasets.get_revision(definition.dataset).names
+        work = prepare_work(definition, run, RunPlan.from_json(run.plan), columns)
         rows = RowQueue(self._place, run, source, work)
         session = _Session(self, rows, work, int(run.options.get("concurrency", 1)))
         executor = self._new_executor(session.concurrency)
@@ -163,9 +164,7 @@ class _Session:
     def _submit(self, executor: Executor) -> None:
         """Keep every thread busy, and one batch more for each waiting."""
         while len(self._begun) < 2 * self.concurrency:
-            # Near the end, what is left is shared out: the last batch must not be everybody's wait.
-            share = max(1, self._rows.count // self.concurrency)
-            taken = self._rows.take(min(self._batch_rows, share), self.concurrency)
+            taken = self._rows.take(self._batch_rows, self._batch_rows * self.concurrency)
             if not taken:
                 return
             future = executor.submit(run_rows, self._work, taken, self._stop)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from pytest_chalk.evaluations.rescoring import RunPlan
 from pytest_chalk.evaluations.summary import summarize
+from pytest_chalk.store.result_figures import read_figures
 from pytest_chalk.store.result_file import ResultFile, ResultShape, ScorerColumns
 
 if TYPE_CHECKING:
@@ -45,7 +46,8 @@ def finalize(place: Place, run: RunState, definition: Definition, source: Revisi
     )
     stored = result.write()
     revision = store.datasets.add_revision(f"results of {definition.id}", stored)
-    summary = summarize(store.datasets.files, stored, [s.name for s in definition.scorers])
+    names = {scorer.name: scorer.column for scorer in definition.scorers}
+    summary = summarize(read_figures(store.datasets.files, stored, names))
     place.ends.succeed(run.id, place.owner_id, revision, summary)
 
 

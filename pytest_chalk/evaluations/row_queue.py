@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pytest_chalk.evaluations.row_work import Row
 from pytest_chalk.schemas.evaluation import OUTPUT
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from pytest_chalk.evaluations.row_work import Work
     from pytest_chalk.schemas.evaluation import Cell, Revision, RunState
     from pytest_chalk.store.cell_ledger import Chunk
+
+READ_AHEAD_ROWS = 2_000
+"""Read at once. Opening the file costs as much as reading a thousand rows."""
 
 
 class RowQueue:
@@ -34,16 +37,17 @@ class RowQueue:
         self._cells: list[Cell] = []
         self._done: list[Chunk] = []
         self._flushed_s = time.monotonic()
+        self._read_from, self._read_ahead = 0, list[tuple[Any, ...]]()
 
     @property
     def count(self) -> int:
         """How many rows wait."""
         return len(self._waiting)
 
-    def take(self, count: int, at_least: int) -> list[Row]:
-        """Return up to `count` rows; more are leased when fewer than `at_least` wait."""
-        if len(self._waiting) < max(count, at_least):
-            self._lease(at_least)
+    def take(self, count: int, ahead: int) -> list[Row]:
+        """Return up to `count` rows; `ahead` more are leased when fewer wait."""
+        if len(self._waiting) < count:
+            self._lease(ahead)
         return [self._waiting.popleft() for _ in range(min(count, len(self._waiting)))]
 
     def put(self, rows: Sequence[Row], cells: Sequence[Cell]) -> None:
@@ -88,7 +92,7 @@ class RowQueue:
     def _lease(self, count: int) -> None:
         """Lease chunks with at least `count` rows, if so many are left."""
         chunk_rows = max(1, int(self._run.options.get("chunk_rows", 1)))
-        limit = max(1, -(-count // chunk_rows))
+        limit = -(-count // chunk_rows)
         for chunk in self._place.ledger.claim(self._run.id, self._place.owner_id, limit):
             rows = self._read(chunk)
             self._chunks[chunk.start] = chunk
@@ -98,15 +102,22 @@ class RowQueue:
 
     def _read(self, chunk: Chunk) -> list[Row]:
         """Read a chunk's rows with the cells that somebody has written before us."""
-        files = self._place.store.datasets.files
         start, stop = chunk.start, chunk.stop
         names = [column.name for column in self._columns]
         rows = []
-        found = files.read(self._source.digest, self._columns, start, stop)
-        for index, values in enumerate(found, start):
+        for index, values in enumerate(self._values(start, stop), start):
             row = Row(index, dict(zip(names, values, strict=True)))
             row.output_error = row.values.pop("output_error", None)
             rows.append(row)
         for cell in self._place.ledger.cells(self._run.id, start, stop):
             rows[cell.row - start].done[cell.position] = cell
         return rows
+
+    def _values(self, start: int, stop: int) -> list[tuple[Any, ...]]:
+        """Return the columns of some rows; the ones that follow are read too, for what comes."""
+        if not (self._read_from <= start and stop <= self._read_from + len(self._read_ahead)):
+            files = self._place.store.datasets.files
+            end = max(stop, start + READ_AHEAD_ROWS)
+            self._read_ahead = files.read(self._source.digest, self._columns, start, end)
+            self._read_from = start
+        return self._read_ahead[start - self._read_from : stop - self._read_from]

@@ -93,7 +93,7 @@ class Row:
 
 
 def prepare_work(
-    definition: Definition, run: RunState, plan: RunPlan, source_columns: Sequence[str]
+    definition: Definition, run: RunState, plan: RunPlan, dataset_columns: Sequence[str]
 ) -> Work:
     """Find the code of everything that a run calls.
 
@@ -114,8 +114,8 @@ def prepare_work(
     callees = [scorer.callee for scorer in scorers] + ([task] if task else [])
     wanted = {name for callee in callees for name in callee.names}
     if any(callee.takes_all for callee in callees):
-        wanted |= set(source_columns)
-    columns = tuple(name for name in source_columns if name in wanted)
+        wanted |= set(dataset_columns)
+    columns = tuple(name for name in dataset_columns if name in wanted)
     return Work(run.id, task, plan.task, scorers, columns, headers)
 
 

@@ -76,13 +76,21 @@ class DatasetFiles:
         with self.scratch() as scratch:
             fresh = scratch / "fresh.parquet"
             copy_query(cursor or duck(), query, fresh, values)
-            with fresh.open("rb") as opened:
-                digest = hashlib.file_digest(opened, "sha256").hexdigest()
-                os.fsync(opened.fileno())
-            target = self.path(digest)
-            if not target.exists():
-                fresh.chmod(0o600)
-                fresh.replace(target)
+            return self.adopt(fresh, columns)
+
+    def adopt(self, fresh: Path, columns: tuple[Column, ...]) -> StoredFile:
+        """Move a file that is complete to its place, under the hash of its content.
+
+        Raises:
+            OSError: The disk refuses.
+        """
+        with fresh.open("rb") as opened:
+            digest = hashlib.file_digest(opened, "sha256").hexdigest()
+            os.fsync(opened.fileno())
+        target = self.path(digest)
+        if not target.exists():
+            fresh.chmod(0o600)
+            fresh.replace(target)
         return StoredFile(digest, columns, count_rows(target))
 
     def read(

@@ -90,6 +90,8 @@ class ResultFile:
                 self._write_part(scratch, start, min(start + ROW_GROUP_ROWS, n_rows))
                 for start in range(0, max(n_rows, 1), ROW_GROUP_ROWS)
             ]
+            if len(parts) == 1:
+                return self._files.adopt(parts[0], self.columns)
             listed = ", ".join(literal(part) for part in parts)
             return self._files.write_query(f"SELECT * FROM read_parquet([{listed}])", self.columns)
 

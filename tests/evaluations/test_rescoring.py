@@ -1,0 +1,305 @@
+"""Rescoring: what is copied, what is called, and that the result is an ordinary run."""
+
+from __future__ import annotations
+
+import pytest
+from evaluations.conftest import Counter, printed_json, run_script, shout
+
+from pytest_chalk.evaluations import (
+    DatasetClient,
+    Evaluation,
+    EvaluationError,
+    EvaluationSuite,
+    function,
+    get_call_context,
+    scorers,
+)
+from pytest_chalk.evaluations.place import open_place
+
+EXACT = scorers.exact_match()
+ALL = ["one", "two", "three", "four"]
+
+
+def column(run, name):
+    return [row[name] for row in run.rows()]
+
+
+def create(dataset, task, wanted, name="n", **options):
+    return Evaluation.create(name, dataset=dataset, task=task, scorers=wanted, **options)
+
+
+@pytest.fixture
+def task():
+    return Counter(str.upper, name="task")
+
+
+@pytest.fixture
+def by_output():
+    return Counter(len, name="by_output", inputs=("output",))
+
+
+@pytest.fixture
+def by_column():
+    return Counter(len, name="by_column")
+
+
+@pytest.fixture
+def run(dataset, task, by_output, by_column):
+    wanted = [EXACT, by_output.function, by_column.function, scorers.sql("k", "1")]
+    made = create(dataset, task.function, wanted, metadata={"of": "definition"}).run().wait()
+    for counter in (task, by_output, by_column):
+        assert sorted(counter.calls) == sorted(
+            ALL if counter is not by_output else map(str.upper, ALL)
+        )
+        counter.calls.clear()
+    return made
+
+
+def test_new_scorers_make_a_new_evaluation_and_only_they_are_called(
+    run, task, by_output, by_column
+):
+    old = Evaluation.from_id(run.evaluation_id)
+    added = Counter(lambda output: 0.5, name="added", inputs=("output",))
+    wanted = [by_output.function, added.function]
+
+    plan = run.rescore_plan(scorers=wanted)
+    rescored = run.rescore(scorers=wanted).wait()
+
+    assert plan == {"task": "copy 4 rows", "by_output": "copy 4 rows", "added": "call 4 rows"}
+    assert (task.calls, by_output.calls, by_column.calls) == ([], [], [])
+    assert len(added.calls) == 4
+    assert column(rescored, "output") == column(run, "output")
+    assert column(rescored, "by_output_value") == column(run, "by_output_value")
+    made = Evaluation.from_id(rescored.evaluation_id)
+    assert (made.name, made.metadata) == ("n (rescored)", {})
+    assert made.dataset == old.dataset
+    assert made.suite_id == old.suite_id
+    assert made.task_function_version_id == old.task_function_version_id
+    assert old.refresh() == old
+    assert list(made.runs()) == [rescored]
+    assert rescored.source_run_id == run.id
+
+
+def test_a_run_of_the_new_evaluation_calls_the_task(run, task):
+    made = Evaluation.from_id(run.rescore(scorers=[EXACT], name="mine").evaluation_id)
+
+    made.run().wait()
+
+    assert made.name == "mine"
+    assert len(task.calls) == 4
+
+
+def test_the_same_scorer_under_another_name_is_copied(run, by_output):
+    sql = scorers.sql("other", " 1 ")
+    renamed = scorers.exact_match(name="same")
+
+    rescored = run.rescore(scorers=[renamed, sql]).wait()
+
+    assert run.rescore_plan(scorers=[renamed, sql]) == {
+        "task": "copy 4 rows", "same": "copy 4 rows", "other": "copy 4 rows",
+    }  # fmt: skip
+    assert column(rescored, "same_value") == column(run, "exact_match_value")
+    assert column(rescored, "same_metadata") == column(run, "exact_match_metadata")
+    assert column(rescored, "other_value") == [1.0] * 4
+
+
+def test_another_task_is_called_and_with_it_all_that_depends_on_it(
+    run, dataset, task, by_output, by_column
+):
+    other = Counter(lambda question: question + "!", name="other")
+    wanted = [EXACT, by_output.function, by_column.function, scorers.sql("k", "1")]
+    evaluation = create(dataset, other.function, wanted)
+
+    plan = run.rescore_plan(evaluation=evaluation)
+    rescored = evaluation.rescore(run).wait()
+
+    assert plan["by_column"] == "copy 4 rows"
+    assert {plan[name] for name in ("task", "exact-match", "by_output", "k")} == {"call 4 rows"}
+    assert task.calls == by_column.calls == []
+    assert len(other.calls) == len(by_output.calls) == 4
+    assert column(rescored, "output") == ["one!", "two!", "three!", "four!"]
+    assert column(rescored, "by_column_value") == [3.0, 3.0, 5.0, 4.0]
+
+
+def test_a_scorer_that_takes_any_column_depends_on_the_task(run, dataset):
+    def anything(**columns):
+        return len(columns)
+
+    first = run.rescore(scorers=[anything]).wait()
+    again = create(dataset, function(lambda question: question), [anything])
+
+    assert column(first, "anything_value") == [3.0] * 4  # question, expected, output
+    assert first.rescore_plan(evaluation=again)["anything"] == "call 4 rows"
+
+
+def test_without_arguments_nothing_is_called_when_all_is_well(run, task, by_output, by_column):
+    rescored = run.rescore(metadata={"why": "to see"}).wait()
+
+    assert (task.calls, by_output.calls, by_column.calls) == ([], [], [])
+    assert rescored.evaluation_id == run.evaluation_id
+    assert rescored.metadata == {"why": "to see"}
+    assert rescored.rows() == run.rows()
+    assert rescored.id != run.id
+
+
+def test_only_the_rows_on_which_a_scorer_failed_are_called_again(dataset, task):
+    flaky = Counter(len, fail_on={"two"}, name="flaky")
+    bad_sql = scorers.sql("n", "CAST(output AS DOUBLE)")
+    run = create(dataset, task.function, [flaky.function, bad_sql]).run().wait()
+    assert column(run, "flaky_value") == [3.0, None, 5.0, 4.0]
+    flaky.calls.clear()
+    flaky.fail_on.clear()
+
+    rescored = run.rescore().wait()
+
+    assert flaky.calls == ["two"]
+    assert column(rescored, "flaky_value") == [3.0, 3.0, 5.0, 4.0]
+    assert column(rescored, "flaky_error") == [None] * 4
+    assert column(rescored, "n_error") == column(run, "n_error")
+    assert all(column(run, "n_error"))
+    assert len(task.calls) == 4
+
+
+def test_a_task_that_failed_is_kept_unless_it_is_to_be_retried(dataset):
+    task = Counter(str.upper, fail_on={"two"}, name="task")
+    by_column = Counter(len, name="by_column")
+    run = create(dataset, task.function, [EXACT, by_column.function]).run().wait()
+    task.calls.clear()
+    by_column.calls.clear()
+    task.fail_on.clear()
+
+    kept = run.rescore().wait()
+    retried = run.rescore(retry_failed_task=True).wait()
+
+    assert column(kept, "output_error") == column(run, "output_error")
+    assert column(kept, "exact_match_value") == [1.0, None, 0.0, 1.0]
+    assert task.calls == ["two"]
+    assert by_column.calls == []
+    assert column(retried, "output") == ["ONE", "TWO", "THREE", "FOUR"]
+    assert column(retried, "exact_match_value") == [1.0, 1.0, 0.0, 1.0]
+    assert column(retried, "output_error") == [None] * 4
+
+
+def test_outputs_of_several_types_survive_a_retry(dataset):
+    outputs = {"one": "text", "two": "more", "three": "text", "four": {"a": 1}}
+    task = Counter(lambda question: outputs[question], fail_on={"four"}, name="task")
+    run = create(dataset, task.function, [scorers.json_valid()]).run().wait()
+    task.fail_on.clear()
+
+    retried = run.rescore(retry_failed_task=True).wait()
+
+    assert column(retried, "output") == list(outputs.values())
+    assert column(retried.rescore().wait(), "output") == list(outputs.values())
+
+
+def test_a_run_by_a_policy_always_calls_the_task(dataset, task):
+    evaluation = create(dataset, task.function, [EXACT])
+    run = evaluation.run(policy=lambda expected: expected).wait()
+
+    rescored = run.rescore().wait()
+
+    assert column(run, "output") == ["ONE", "TWO", "3", "FOUR"]
+    assert column(rescored, "output") == ["ONE", "TWO", "THREE", "FOUR"]
+    assert len(task.calls) == 4
+
+
+def test_the_header_is_the_new_run_and_the_source_is_told_too(run):
+    seen = []
+
+    def which(output):
+        context = get_call_context()
+        seen.append((context["x-chalk-evaluation-run-id"], context["x-chalk-source-run-id"]))
+        return 1
+
+    rescored = run.rescore(scorers=[which]).wait()
+
+    assert seen == [(rescored.id, run.id)] * 4
+
+
+def test_rows_are_read_from_the_result_not_from_the_dataset(run, dataset, store):
+    datasets = open_place(store).store.datasets
+    path = datasets.files.path(datasets.get_revision(dataset).digest)
+    path.rename(path.with_suffix(".gone"))
+    same = scorers.exact_match(case_insensitive=True)
+    path.with_suffix(".gone").rename(path)  # an evaluation checks its columns when it is made
+    queued = run.rescore(scorers=[same])
+    path.unlink()
+
+    assert column(queued.wait(), "exact_match_value") == [1.0, 1.0, 0.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{"scorers": [EXACT], "evaluation": "x"}, {"name": "x"}, {"name": "x", "evaluation": "y"}],
+)
+def test_arguments_that_exclude_each_other_are_refused(run, arguments):
+    with pytest.raises(ValueError, match="scorers"):
+        run.rescore(**arguments)
+
+
+def test_an_evaluation_of_another_revision_is_refused_and_nothing_is_made(run):
+    other = DatasetClient().upload("numbers", [{"question": "x", "expected": "y"}])
+    evaluation = create(other, shout, [EXACT])
+
+    for rescore in (lambda: run.rescore(evaluation=evaluation.id), lambda: evaluation.rescore(run)):
+        with pytest.raises(EvaluationError, match="revision"):
+            rescore()
+    assert list(evaluation.runs()) == []
+
+
+def test_bad_scorers_make_neither_run_nor_evaluation(run):
+    suite = EvaluationSuite.get_or_create("Default")
+    before = len(list(suite.evaluations()))
+
+    with pytest.raises(ValueError, match="answer"):
+        run.rescore(scorers=[function(lambda answer: 1.0)])
+    with pytest.raises(TypeError, match="metadata"):
+        run.rescore(scorers=[EXACT], metadata={1: 2})
+
+    assert len(list(suite.evaluations())) == before
+
+
+def test_only_a_run_that_succeeded_can_be_rescored(dataset, evaluation):
+    pending = evaluation.run()
+    canceled = evaluation.run().cancel()
+
+    for run in (pending, canceled):
+        with pytest.raises(EvaluationError, match="only a run that succeeded"):
+            run.rescore()
+
+
+def test_a_rescored_run_can_be_rescored(run, task):
+    second = run.rescore(scorers=[EXACT]).wait()
+    third = second.rescore(scorers=[scorers.levenshtein(), EXACT]).wait()
+
+    assert column(third, "exact_match_value") == column(run, "exact_match_value")
+    assert column(third, "levenshtein_value")[0] == 1.0
+    assert "by_output_value" not in third.rows()[0]
+    assert task.calls == []
+
+
+def test_another_process_rescores_without_any_code_of_the_task(tmp_path):
+    first = """
+        import json
+        import chalkcompute
+
+        @chalkcompute.function
+        def double(n):
+            return 2 * n
+
+        if __name__ == "__main__":
+            dataset = chalkcompute.DatasetClient().upload("n", [{"n": i} for i in range(5)])
+            wanted = [chalkcompute.scorers.numeric_close(inputs=("output", "n"))]
+            made = chalkcompute.Evaluation.create("n", dataset=dataset, task=double, scorers=wanted)
+            print(json.dumps(made.run().wait().id))
+    """
+    run_id = printed_json(run_script(tmp_path, first))
+
+    second = f"""
+        import json
+        import chalkcompute
+        run = chalkcompute.EvaluationRun.from_id({run_id!r})
+        new = chalkcompute.scorers.sql("twice", "output / n")
+        print(json.dumps([row["twice_value"] for row in run.rescore(scorers=[new]).wait().rows()]))
+    """
+    assert printed_json(run_script(tmp_path, second)) == [None, 2.0, 2.0, 2.0, 2.0]

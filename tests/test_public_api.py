@@ -41,11 +41,17 @@ NAMES = {
     ],
     "pytest_chalk.judges": [
         "AlwaysPassJudge",
+        "AnswersContext",
         "ExecutableJudge",
+        "FileContext",
         "FileJudge",
         "HiddenTestsJudge",
         "Judge",
         "RegexJudge",
+        "RubricContext",
+        "RubricCriterion",
+        "RubricJudge",
+        "TranscriptContext",
     ],
     "pytest_chalk.evaluations": [
         "DatasetClient",

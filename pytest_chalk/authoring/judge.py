@@ -102,7 +102,9 @@ class CompositeJudge(Judge):
         }
         if "error" in last.metadata:
             metadata["error"] = last.metadata["error"]
-        return Scoring(last.score, metadata, last.continue_task, last.void)
+        return Scoring(
+            last.score, metadata, last.continue_task, last.void, void_blame=last.void_blame
+        )
 
     def _child(self, index: int, scorings: Sequence[Scoring]) -> dict[str, Any]:
         name = _judge_name(self.judges[index])

@@ -11,6 +11,7 @@ import difflib
 import json
 import os
 import re
+import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -24,9 +25,15 @@ if TYPE_CHECKING:
 
     from pytest_chalk.authoring.ports import Model, ModelRequest
 
+STUDENT = "student"
+"""The border between a run and its own model."""
+
 CassetteMode = Literal["replay", "record", "auto"]
 VERSION = 1
-_VARYING = ((re.compile(r"Time remaining: \d+ seconds"), "Time remaining: {SECONDS} seconds"),)
+_VARYING = (
+    (re.compile(r"Time remaining: \d+ seconds"), "Time remaining: {SECONDS} seconds"),
+    (re.compile(r"DATA-[0-9a-f]{32}"), "DATA-{NONCE}"),  # what a rubric's judge fences with
+)
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
 SECRET_MIN_CHARS = 8
 """Of a variable's value to be taken for a secret: shorter ones are words that texts are full of."""
@@ -63,8 +70,9 @@ class Cassette:
             raise CassetteMissError(self.path, "there is no such recording")
         self.replays = self.mode == "replay" or (self.mode == "auto" and exists)
         self._entries: list[dict[str, Any]] = self._read() if self.replays else []
+        self._adding = threading.Lock()
 
-    def wrap(self, model: Model, border: str = "student") -> Model:
+    def wrap(self, model: Model, border: str = STUDENT) -> Model:
         """Return a model that answers from this cassette, or asks `model` and records."""
         return _CassetteModel(self, model, border)
 
@@ -79,8 +87,15 @@ class Cassette:
         return [message for entry in entries[: turn + 1] for message in entry["added"]]
 
     def add(self, entry: dict[str, Any]) -> None:
-        """Record a turn; the file is whole after each."""
-        self._entries.append(self.normalised(entry))
+        """Record a turn; the file is whole after each. Judges ask from several threads at once."""
+        with self._adding:
+            self._entries.append(self.normalised(entry))
+            # The student's turns, then the judges' by step and criterion: the same file each time,
+            # whichever reply was the first.
+            self._entries.sort(key=_place)
+            self._write()
+
+    def _write(self) -> None:
         text = json.dumps({"version": VERSION, "turns": self._entries}, indent=1)
         fresh = self.path.with_name(f".{self.path.name}.{os.getpid()}")
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -158,6 +173,7 @@ class _CassetteModel:
                     "finish_reason": reply.finish_reason,
                     "input_tokens": reply.input_tokens,
                     "output_tokens": reply.output_tokens,
+                    **_cache_tokens(reply),
                 },
             }
         )
@@ -178,7 +194,25 @@ class _CassetteModel:
             reply["finish_reason"],
             reply["input_tokens"],
             reply["output_tokens"],
+            reply.get("cache_read_tokens"),
+            reply.get("cache_write_tokens"),
         )
+
+
+def _cache_tokens(reply: ModelReply) -> dict[str, int]:
+    """Return what went through the provider's cache, where it said so."""
+    counts = {
+        "cache_read_tokens": reply.cache_read_tokens,
+        "cache_write_tokens": reply.cache_write_tokens,
+    }
+    return {name: count for name, count in counts.items() if count is not None}
+
+
+def _place(entry: Mapping[str, Any]) -> tuple[bool, list[int], str, int]:
+    """Return where a turn stands in the file: the numbers in its border count as numbers."""
+    border = str(entry["border"])
+    numbers = [int(number) for number in re.findall(r"\d+", border)]
+    return border != STUDENT, numbers, border, int(entry["turn"])
 
 
 def _as_json(messages: Sequence[Message]) -> list[Any]:

@@ -52,7 +52,9 @@ def activate(config: pytest.Config) -> ChalkState:
         _prepare_isolation(config, state)
         for name in settings.models if not is_worker(config) else ():
             state.student(name)
-        check_prices(state.students, settings)
+        if settings.judge.name and not is_worker(config):
+            state.judge(settings.judge.name)
+        check_prices({**state.students, **state.judges}, settings)
     except (RunOptionError, MachineError) as error:
         raise pytest.UsageError(str(error)) from None
     _register(config, state)

@@ -23,6 +23,7 @@ def render_header(config: pytest.Config) -> list[str]:
     settings = state.settings
     parts = [
         f"chalk: models={','.join(settings.models)}",
+        *([f"judge={settings.judge.name}"] if settings.judge.name else []),
         f"epochs={settings.epochs}",
         *([f"budget={settings.budget.describe()}"] if settings.budget.is_bound else []),
         f"isolation={_isolation()}",

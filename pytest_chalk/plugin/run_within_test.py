@@ -18,9 +18,14 @@ def run_within_test(
     request: pytest.FixtureRequest, task_class: type[Task], options: dict[str, Any]
 ) -> RunRecord:
     """Run a task for the fixture `chalk_run`; its records go into the session's directory."""
-    directory = activate(request.config).directory
+    state = activate(request.config)
+    judge = state.settings.judge.name
     run_id = run_id_for(task_class.id, "chalk_run", f"{request.node.nodeid}#{_count(request)}")
-    return run_task(task_class, **{"directory": directory.run_directory(run_id), **options})
+    defaults = {
+        "directory": state.directory.run_directory(run_id),
+        "judge_model": state.judge(judge) if judge else None,
+    }
+    return run_task(task_class, **{**defaults, **options})
 
 
 _RUNS_OF_A_TEST = pytest.StashKey[int]()

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import pytest
 
 from pytest_chalk.errors import BudgetSpent
-from pytest_chalk.plugin.budget import metered
-from pytest_chalk.plugin.cassettes import replays, wrap_by
+from pytest_chalk.plugin.cassettes import Recordings
 from pytest_chalk.plugin.items import TaskItem
+from pytest_chalk.plugin.judge_models import SessionJudgeModels, wrap_student
 from pytest_chalk.plugin.seat import StudentSeat
 from pytest_chalk.plugin.state import STATE
 from pytest_chalk.plugin.verdicts import Verdict, raise_for_run, raise_for_step
@@ -21,9 +21,8 @@ from pytest_chalk.runner.task_run import RunPlace, TaskRun, task_run, unstarted_
 from pytest_chalk.schemas.record import RunRecord, RunSpec, StepRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
-    from pytest_chalk.authoring.ports import Model
     from pytest_chalk.plugin.seat import Submissions
     from pytest_chalk.plugin.state import ChalkState
     from pytest_chalk.runner.step_run import StepRun
@@ -52,8 +51,10 @@ def run_item(item: TaskItem, hook_arguments: Mapping[str, object]) -> None:
     __tracebackhide__ = True
     fixtures: Mapping[str, Any] = item.funcargs
     student = check_student(fixtures["chalk_model"])
-    spec, place = _plan(item, fixtures, local=bool(hook_arguments))
-    why_not = _why_not_started(item, spec, student)
+    spec = _spec(item, fixtures, local=bool(hook_arguments))
+    recordings = _recordings(item, spec, fixtures["chalk_student"].box)
+    place = _place(item, fixtures, recordings)
+    why_not = _why_not_started(item, recordings, student)
     if why_not:
         record = unstarted_run(spec, why_not)
     else:
@@ -77,20 +78,22 @@ def run_item(item: TaskItem, hook_arguments: Mapping[str, object]) -> None:
     raise_for_run(record)
 
 
-def _why_not_started(item: TaskItem, spec: RunSpec, student: Student) -> str:
+def _recordings(item: TaskItem, spec: RunSpec, box: Box) -> Recordings:
+    return Recordings(item.config.stash[STATE].settings, item.task_class, spec, box)
+
+
+def _why_not_started(item: TaskItem, recordings: Recordings, student: Student) -> str:
     """Return why a run need not begin: its first turn would find the budget spent; else ""."""
     state: ChalkState = item.config.stash[STATE]
-    if isinstance(student, str) or student.trusted or replays(state.settings, item, spec):
+    if isinstance(student, str) or student.trusted or recordings.replays:
         return ""
     return state.purse.why_spent()
 
 
-def _plan(item: TaskItem, fixtures: Mapping[str, Any], *, local: bool) -> tuple[RunSpec, RunPlace]:
+def _spec(item: TaskItem, fixtures: Mapping[str, Any], *, local: bool) -> RunSpec:
     state: ChalkState = item.config.stash[STATE]
-    config: RunConfig = fixtures["chalk_run_config"]
-    submissions: Submissions = fixtures["chalk_submissions"]
-    spec = RunSpec(
-        config=config,
+    return RunSpec(
+        config=fixtures["chalk_run_config"],
         module=item.task_class.__module__,
         qualname=item.task_class.__qualname__,
         session_id=state.directory.session_id,
@@ -100,29 +103,25 @@ def _plan(item: TaskItem, fixtures: Mapping[str, Any], *, local: bool) -> tuple[
         local=local,
         pass_rule=state.settings.pass_rule,
     )
-    place = RunPlace(
+
+
+def _place(item: TaskItem, fixtures: Mapping[str, Any], recordings: Recordings) -> RunPlace:
+    state: ChalkState = item.config.stash[STATE]
+    run_id = fixtures["chalk_run_config"].run_id
+    submissions: Submissions = fixtures["chalk_submissions"]
+    return RunPlace(
         box=fixtures["chalk_student"].box,
-        transcript=state.directory.transcript_path(config.run_id),
-        directory=state.directory.run_path(config.run_id),
+        transcript=state.directory.transcript_path(run_id),
+        directory=state.directory.run_path(run_id),
         save_submission_kwargs=submissions.save_submission_kwargs,
         submissions_dir=submissions.directory,
         allow_readable_tasks=state.settings.allow_readable_tasks,
-        wrap_model=_wrap_by(state, item, spec, fixtures["chalk_student"].box),
+        wrap_model=wrap_student(state, recordings),
+        judge_models=lambda model: SessionJudgeModels(state, recordings, model),
         resolve_hardware=lambda name: item.ihook.pytest_chalk_resolve_hardware(
             item=item, hardware=name
         ),
     )
-    return spec, place
-
-
-def _wrap_by(
-    state: ChalkState, item: TaskItem, spec: RunSpec, box: Box
-) -> Callable[[Model], Model]:
-    """Return what stands before a run's model: what it pays from, and before that its recording."""
-    record = wrap_by(state.settings, item, spec, box)
-    if replays(state.settings, item, spec):
-        return record
-    return lambda model: record(metered(model, state.settings, state.purse))
 
 
 def _run_steps(item: TaskItem, run: TaskRun, subtests: pytest.Subtests, transcript: str) -> None:

@@ -48,12 +48,24 @@ class Gate:
 
 
 @dataclass(frozen=True)
+class JudgeChoice:
+    """Which model judges ask. `name` None: none was chosen for the session."""
+
+    name: str | None = None
+    source: str = ""
+    is_typed: bool = False
+
+
+@dataclass(frozen=True)
 class SessionSettings:
     """What was asked of the session.
 
     Attributes:
         run_config: The config every run starts from; `run_id` and `model` are filled in per run.
         only_task_id: From the config file's `task_id`; empty for all tasks.
+        judge: The model that judges ask where they name none.
+        allow_paid_everywhere: Whether models that cost money may be named in code and files.
+        cassette_is_given: Whether recordings were asked for, or switched off, by anybody.
         prices: Of the user's own file; None without one.
     """
 
@@ -62,10 +74,13 @@ class SessionSettings:
     model_settings: ModelSettings
     budget: Budget
     prices: PriceTable | None
+    judge: JudgeChoice
     allow_paid: bool
+    allow_paid_everywhere: bool
     isolation: Asked
     allow_readable_tasks: bool
     cassette: Literal["off"] | CassetteMode
+    cassette_is_given: bool
     cassette_dir: Path | None
     epochs: int
     run_config: RunConfig
@@ -90,6 +105,7 @@ def read_settings(config: pytest.Config) -> SessionSettings:
     run_config = read_run_config(reader)
     pass_score = reader.read("pass-score", finite, None)
     models = _models(reader, run_config)
+    allow_paid = reader.read("allow-paid", boolean, default=False)
     return SessionSettings(
         models=models.texts,
         models_source=models.source,
@@ -99,11 +115,13 @@ def read_settings(config: pytest.Config) -> SessionSettings:
             usd_limit=reader.read("usd-limit", positive_amount, None),
         ),
         prices=_read_prices(reader),
-        allow_paid=models.rank == ON_COMMAND_LINE
-        or reader.read("allow-paid", boolean, default=False),
+        judge=_judge(reader),
+        allow_paid=models.rank == ON_COMMAND_LINE or allow_paid,
+        allow_paid_everywhere=allow_paid,
         isolation=cast("Asked", reader.read("isolation", one_of(*SATISFIES), "auto")),
         allow_readable_tasks=reader.read("allow-readable-tasks", boolean, default=False),
         cassette=_cassette_mode(reader),
+        cassette_is_given=reader.given("cassette") is not None,
         cassette_dir=reader.path("cassette-dir"),
         epochs=reader.read("epochs", positive_count, 1),
         run_config=run_config,
@@ -161,6 +179,14 @@ def _read_prices(reader: OptionReader) -> PriceTable | None:
             fix='Name a JSON file such as {"openai/gpt-5": {"input": 1.25, "output": 10}}, in US '
             "dollars per million tokens",
         ) from None
+
+
+def _judge(reader: OptionReader) -> JudgeChoice:
+    given = reader.given("judge-model")
+    if given is None:
+        return JudgeChoice()
+    name = reader.read("judge-model", word, None)
+    return JudgeChoice(name, given.source, given.rank == ON_COMMAND_LINE)
 
 
 def _models(reader: OptionReader, run_config: RunConfig) -> Given:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import pytest
 
 from pytest_chalk.errors import RunOptionError
 from pytest_chalk.plugin.project import LOOKING
-from pytest_chalk.runner.students import BUILT_IN, check_student
+from pytest_chalk.runner.students import BUILT_IN, check_student, is_model
 from pytest_chalk.store.session_directory import SessionDirectory, new_session_id
 
 if TYPE_CHECKING:
+    from pytest_chalk.authoring.ports import Model
     from pytest_chalk.discovery.classes import TaskRegistry
     from pytest_chalk.discovery.settings import DiscoverySettings
     from pytest_chalk.plugin.budget import SessionPurse
@@ -36,6 +37,7 @@ class ChalkState:
     purse: SessionPurse
     resumed: Resumed | None = None
     students: dict[str, Student] = field(default_factory=dict)
+    judges: dict[str, Model] = field(default_factory=dict)
 
     def student(self, name: str) -> Student:
         """Return the student of that name, made once per process.
@@ -44,37 +46,66 @@ class ChalkState:
             RunOptionError: Nobody makes it; says which names are accepted.
         """
         if name not in self.students:
-            self.students[name] = self._make_student(name)
+            where = _Naming(self.settings.models_source, "--chalk-model", self.settings.allow_paid)
+            made = name if name in BUILT_IN else self._make_model(name, where)
+            self.students[name] = check_student(made)
         return self.students[name]
 
-    def _make_student(self, name: str) -> Student:
-        if name in BUILT_IN:
-            return name
-        made = self.config.hook.pytest_chalk_make_model(config=self.config, name=name)
-        return check_student(made) if made is not None else self._make_provider_model(name)
+    def judge(self, name: str) -> Model:
+        """Return the model of that name for a judge to ask, made once per process.
 
-    def _make_provider_model(self, name: str) -> Student:
+        Raises:
+            RunOptionError: Nobody makes it, or it costs money and was named in code.
+        """
+        if name not in self.judges:
+            choice = self.settings.judge
+            chosen = name == choice.name
+            allowed = self.settings.allow_paid_everywhere or (chosen and choice.is_typed)
+            source = choice.source if chosen else "RubricJudge(model=...)"
+            where = _Naming(source, "--chalk-judge-model", allowed)
+            made = self._make_model(name, where)
+            if not is_model(made):
+                raise RunOptionError(
+                    source, f"{name!r} is {made!r:.100}, which is no model", fix="Name another"
+                )
+            self.judges[name] = cast("Model", made)
+        return self.judges[name]
+
+    def _make_model(self, name: str, where: _Naming) -> object:
+        made = self.config.hook.pytest_chalk_make_model(config=self.config, name=name)
+        return self._make_provider_model(name, where) if made is None else made
+
+    def _make_provider_model(self, name: str, where: _Naming) -> Model:
         from pytest_chalk.models.registry import accepted_names, is_paid, make_model
 
-        source, settings = self.settings.models_source, self.settings.model_settings
+        settings = self.settings.model_settings
         model = make_model(name, settings)
         if model is None:
+            own = BUILT_IN if where.option == "--chalk-model" else ()
             raise RunOptionError(
-                source,
+                where.source,
                 f"{name!r} is unknown",
-                fix=f"Use {' or '.join(BUILT_IN)}, {' or '.join(accepted_names())}, or a name for "
+                fix=f"Use {' or '.join((*own, *accepted_names()))}, or a name for "
                 "which a conftest or plugin implements the hook pytest_chalk_make_model",
             )
         asks = self.settings.cassette != "replay"
-        if asks and is_paid(name, settings) and not self.settings.allow_paid:
+        if asks and is_paid(name, settings) and not where.allows_paid:
             raise RunOptionError(
-                source,
+                where.source,
                 f"{name!r} costs money and is not named on the command line",
-                fix="Give --chalk-model, or set chalk_allow_paid = true in the ini file",
+                fix=f"Give {where.option}, or set chalk_allow_paid = true in the ini file",
             )
         if asks and not only_looks(self.config):
             model.check_access()
         return model
+
+
+class _Naming(NamedTuple):
+    """Where a model was named, by which option it could be, and whether it may cost money."""
+
+    source: str
+    option: str
+    allows_paid: bool
 
 
 STATE = pytest.StashKey[ChalkState]()

@@ -9,6 +9,7 @@ from pytest_chalk.reports.clean import clean, clean_text
 from pytest_chalk.schemas.transcript import (
     AnswersSubmittedEvent,
     ErrorEvent,
+    JudgeUsageEvent,
     LimitReachedEvent,
     MessageAddedEvent,
     RetryEvent,
@@ -78,6 +79,9 @@ def _render_rare(event: Event) -> Iterator[str]:
     match event:
         case TokenUsageEvent():
             yield f"   ({event.input_tokens:,} tokens in, {event.output_tokens:,} out)"
+        case JudgeUsageEvent():
+            used = f"{event.input_tokens:,} tokens in, {event.output_tokens:,} out"
+            yield f"   (asked by the judge: {_one_line(event.model)}, {used})"
         case RetryEvent():
             yield f"   (asked again in {event.wait_s:.1f} s: {_one_line(event.reason)})"
         case LimitReachedEvent():

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import importlib
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_chalk.authoring.conversation import Conversation
 from pytest_chalk.errors import RunOptionError, TaskDefinitionError
+from pytest_chalk.models.judge_models import PlainJudgeModels
 from pytest_chalk.runner.place import process_box
 from pytest_chalk.runner.step_run import StepRun, StepScene, names_of
 from pytest_chalk.runner.user_code import Misbehaved, Returned, call_user_code
-from pytest_chalk.runner.verdict import goes_on, run_outcome, run_reason, run_score
+from pytest_chalk.runner.verdict import (
+    goes_on,
+    run_outcome,
+    run_reason,
+    run_score,
+    total_judge_usage,
+)
 from pytest_chalk.sandbox import CurrentRun, enter_run, find_run
 from pytest_chalk.schemas.record import Failure, PassRule, RunRecord
 from pytest_chalk.schemas.transcript import (
@@ -26,6 +35,7 @@ from pytest_chalk.store.transcript_file import read_transcript
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from pytest_chalk.authoring.judging import JudgeModels
     from pytest_chalk.authoring.step import Step
     from pytest_chalk.authoring.task import Task
     from pytest_chalk.schemas.record import StepRecord
@@ -36,13 +46,14 @@ _SCORING_STAGES = frozenset({"pre_scoring_hook", "judge", "pass_score"})
 """Stages of a step that come after the student's work."""
 
 
-def judge_record(
+def judge_record(  # noqa: PLR0913 - all but the record have a default, and are given by name
     record: RunRecord,
     *,
     task_class: type[Task] | None = None,
     config: RunConfig | None = None,
     pass_rule: PassRule | None = None,
     hook_arguments: Mapping[str, object] | None = None,
+    judge_models: JudgeModels | None = None,
 ) -> RunRecord:
     """Return the record with the word of today's judges on the work that was done then.
 
@@ -58,6 +69,7 @@ def judge_record(
         config: None for the run's own.
         pass_rule: None for the default: any score above 0.
         hook_arguments: What `pre_hook` asks for beyond itself, by name.
+        judge_models: Finds the models that judges ask; None for those that judges name themselves.
 
     Raises:
         RunOptionError: The record has no transcript that can be read, or a run is under way.
@@ -71,31 +83,48 @@ def judge_record(
     if found_config is None:
         raise _cannot(record, "it does not say how it was configured", "Give config=RunConfig(...)")
     found_class = task_class or _find_class(record)
+    scene = _Scene(found_config, pass_rule or PassRule(), judge_models or PlainJudgeModels())
+    again = _Again(record, transcript, scene)
+    with _place(record):
+        return again.run(found_class, hook_arguments or {})
+
+
+@contextmanager
+def _place(record: RunRecord) -> Iterator[None]:
+    """Make the record's saved submissions those of the current run, in an empty box."""
     box = process_box()
-    directory = Path(record.submissions or record.transcript).parent
     current = CurrentRun(
         box=box,
-        artifacts_dir=directory / "artifacts-of-rejudging",
+        artifacts_dir=Path(record.submissions).parent / "artifacts-of-rejudging",
         submissions_dir=Path(record.submissions),
         is_judged_again=True,
     )
     try:
         with enter_run(current):
-            again = _Again(record, transcript, found_config, pass_rule or PassRule())
-            return again.run(found_class, hook_arguments or {})
+            yield
     finally:
         box.reset()
 
 
+@dataclass(frozen=True)
+class _Scene:
+    """What all steps share."""
+
+    config: RunConfig
+    rule: PassRule
+    judge_models: JudgeModels
+
+
 class _Prefix:
-    """The transcript as the judge of a step got to see it; what is added is forgotten."""
+    """The transcript as the judge of a step got to see it; what is added is not written."""
 
     def __init__(self, transcript: Transcript, end: int) -> None:
         self._transcript = transcript.model_copy(update={"events": transcript.events[:end]})
-        self.events: Sequence[Event] = self._transcript.events
+        self.events = list(self._transcript.events)
 
     def add(self, event: Event) -> None:
-        """Do nothing: the run is over, and its transcript written."""
+        """Keep it for the record: the run is over, and its transcript written."""
+        self.events.append(event)
 
     def transcript(self) -> Transcript:
         return self._transcript
@@ -119,11 +148,8 @@ class _NobodyAgent:
 class _Again:
     """One run being judged again."""
 
-    def __init__(
-        self, record: RunRecord, transcript: Transcript, config: RunConfig, rule: PassRule
-    ) -> None:
-        self._record, self._transcript = record, transcript
-        self._config, self._rule = config, rule
+    def __init__(self, record: RunRecord, transcript: Transcript, scene: _Scene) -> None:
+        self._record, self._transcript, self._scene = record, transcript, scene
 
     def run(self, task_class: type[Task], hook_arguments: Mapping[str, object]) -> RunRecord:
         """Return the new record."""
@@ -144,7 +170,7 @@ class _Again:
         steps: list[Step],
     ) -> Iterator[tuple[str, Callable[[], object]]]:
         task: list[Task] = []
-        yield "task", lambda: task.append(task_class(self._config))
+        yield "task", lambda: task.append(task_class(self._scene.config))
         yield "pre_hook", lambda: task[0].pre_hook(**hook_arguments)
         yield "steps", lambda: steps.extend(task[0].steps)
 
@@ -157,11 +183,12 @@ class _Again:
                 record = before
             else:
                 scene = StepScene(
-                    self._config,
+                    self._scene.config,
                     _NobodyAgent(),
                     Conversation(lambda _event: None),
                     _Prefix(self._transcript, end),
-                    self._rule,
+                    self._scene.rule,
+                    self._scene.judge_models,
                 )
                 name = names[before.index]
                 again = StepRun(scene, step, index=before.index, of=len(steps), name=name)
@@ -187,6 +214,7 @@ class _Again:
                 "score": run_score(records) if is_scored else None,
                 "reason": reason,
                 "steps": tuple(records),
+                "judge_usage": total_judge_usage(records),
                 "not_reached": tuple(names[len(records) :]),
                 "failure": None,
             }

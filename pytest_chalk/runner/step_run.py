@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from pytest_chalk.authoring.judge import checked_scoring
+from pytest_chalk.authoring.judging import Judging, enter_judging
 from pytest_chalk.authoring.ports import StepWork
 from pytest_chalk.authoring.step_clock import StepClock
 from pytest_chalk.errors import BudgetSpent, TaskDefinitionError
+from pytest_chalk.models.judge_models import PlainJudgeModels
 from pytest_chalk.reports.clean import clean_object, clean_text
 from pytest_chalk.runner.user_code import Misbehaved, Returned, call_user_code, failure_of
 from pytest_chalk.runner.verdict import is_partial, passes, reason_for_failing, step_names
@@ -28,6 +30,7 @@ from pytest_chalk.schemas.record import (
 from pytest_chalk.schemas.scoring import Scoring
 from pytest_chalk.schemas.transcript import (
     ErrorEvent,
+    JudgeUsageEvent,
     LimitReachedEvent,
     ScoringEvent,
     StepCompletedEvent,
@@ -40,13 +43,15 @@ if TYPE_CHECKING:
 
     from pytest_chalk.authoring.conversation import Conversation
     from pytest_chalk.authoring.judge import Judge
-    from pytest_chalk.authoring.ports import Agent
+    from pytest_chalk.authoring.judging import JudgeModels
+    from pytest_chalk.authoring.ports import Agent, ModelReply
     from pytest_chalk.authoring.step import Step
     from pytest_chalk.schemas.frozen import Outcome
     from pytest_chalk.schemas.run_config import OnLimit, RunConfig
     from pytest_chalk.schemas.transcript import Event, Transcript
 
 T = TypeVar("T")
+E = TypeVar("E")
 
 
 class EventLog(Protocol):
@@ -79,6 +84,7 @@ class StepScene:
     conversation: Conversation
     transcript: EventLog
     rule: PassRule
+    judge_models: JudgeModels = field(default_factory=PlainJudgeModels)
 
 
 @dataclass(frozen=True)
@@ -190,7 +196,22 @@ class StepRun:
         _watched_value("pre_scoring_hook", step.pre_scoring_hook)
         judge = _watched_value("judge", lambda: _judge_of(step))
         transcript = self._scene.transcript.transcript()
-        return _watched_value("judge", lambda: checked_scoring(judge, judge.evaluate(transcript)))
+        with enter_judging(Judging(self.index, self._scene.judge_models, self._take_down)):
+            return _watched_value(
+                "judge", lambda: checked_scoring(judge, judge.evaluate(transcript))
+            )
+
+    def _take_down(self, model: str, reply: ModelReply) -> None:
+        self._scene.transcript.add(
+            JudgeUsageEvent(
+                model=model,
+                input_tokens=reply.input_tokens,
+                output_tokens=reply.output_tokens,
+                cache_read_tokens=reply.cache_read_tokens,
+                cache_write_tokens=reply.cache_write_tokens,
+                usd=reply.usd,
+            )
+        )
 
     def _judged(self, scoring: Scoring, limit: LimitHit | None) -> _Verdict:
         if scoring.metadata:
@@ -198,7 +219,10 @@ class StepRun:
         self._scene.transcript.add(ScoringEvent(scoring=scoring))
         if scoring.void is not None:
             failure = Failure(
-                stage="judge", blame="author", exception_type="JudgeFailed", message=scoring.void
+                stage="judge",
+                blame=scoring.void_blame,
+                exception_type="JudgeFailed",
+                message=scoring.void,
             )
             return _Verdict("error", failure.summary, scoring, failure, limit)
         rule = _value("pass_score", lambda: _rule_of(self._step)) or self._scene.rule
@@ -235,20 +259,31 @@ class StepRun:
             limit=verdict.limit,
             failure=failure,
             usage=self._usage(),
+            judge_usage=self._judge_usage(),
             duration_s=round(time.monotonic() - self._started_s, 6),
             instructions=clean_text(self._instructions),
         )
 
     def _usage(self) -> Usage:
-        events = self._scene.transcript.events[self._events_before :]
-        tokens = [event for event in events if isinstance(event, TokenUsageEvent)]
         turns = self._scene.conversation.assistant_turns - self._turns_before
-        return Usage(
-            turns=turns,
-            input_tokens=sum(event.input_tokens for event in tokens),
-            output_tokens=sum(event.output_tokens for event in tokens),
-            usd=sum_usd(event.usd for event in tokens),
-        )
+        return _sum_usage(turns, self._own_events(TokenUsageEvent))
+
+    def _judge_usage(self) -> Usage:
+        asked = self._own_events(JudgeUsageEvent)
+        return _sum_usage(len(asked), asked)
+
+    def _own_events(self, kind: type[E]) -> list[E]:
+        events = self._scene.transcript.events[self._events_before :]
+        return [event for event in events if isinstance(event, kind)]
+
+
+def _sum_usage(turns: int, events: Sequence[TokenUsageEvent | JudgeUsageEvent]) -> Usage:
+    return Usage(
+        turns=turns,
+        input_tokens=sum(event.input_tokens for event in events),
+        output_tokens=sum(event.output_tokens for event in events),
+        usd=sum_usd(event.usd for event in events),
+    )
 
 
 def names_of(steps: Sequence[Step]) -> tuple[str, ...]:

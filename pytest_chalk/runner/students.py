@@ -36,8 +36,7 @@ def check_student(student: object) -> Student:
     """
     if isinstance(student, str) and student in BUILT_IN:
         return student
-    # Not isinstance(student, Model): asking a protocol takes as long as a turn of a scripted model.
-    if not isinstance(student, str) and all(hasattr(student, name) for name in _OF_A_MODEL):
+    if is_model(student):
         return cast("Model", student)
     raise RunOptionError(
         "model",
@@ -45,6 +44,12 @@ def check_student(student: object) -> Student:
         fix=f"Use {' or '.join(BUILT_IN)}, or a model that a plugin makes for its name "
         "(hook pytest_chalk_make_model)",
     )
+
+
+def is_model(found: object) -> bool:
+    """Tell whether it can be asked for a turn."""
+    # Not isinstance(found, Model): asking a protocol takes as long as a turn of a scripted model.
+    return not isinstance(found, str) and all(hasattr(found, name) for name in _OF_A_MODEL)
 
 
 def make_agent(student: Student, *, box: Box, toolbox: Toolbox, config: RunConfig) -> Agent:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_chalk.authoring.conversation import Conversation
 from pytest_chalk.errors import MachineError, RunOptionError, TaskDefinitionError
+from pytest_chalk.models.judge_models import PlainJudgeModels
 from pytest_chalk.reports.clean import clean_object, clean_text
 from pytest_chalk.runner.readable import hide_task, refuse_leaky_box
 from pytest_chalk.runner.step_run import StepRun, StepScene, names_of
@@ -27,6 +28,7 @@ from pytest_chalk.runner.verdict import (
     run_outcome,
     run_reason,
     run_score,
+    total_judge_usage,
     total_usage,
 )
 from pytest_chalk.sandbox import Box, CurrentRun, enter_run, find_run
@@ -46,6 +48,7 @@ from pytest_chalk.tools.tool_file import tool_directories
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from pytest_chalk.authoring.judging import JudgeModels
     from pytest_chalk.authoring.ports import Model
     from pytest_chalk.authoring.step import Step
     from pytest_chalk.authoring.task import Task
@@ -73,6 +76,8 @@ class RunPlace:
         submissions_dir: Where saved submissions go, if not into `directory`.
         resolve_hardware: Says how this machine offers a hardware, or None.
         wrap_model: Puts something between the run and its model, such as a recording.
+        judge_models: Makes what finds the models that judges ask, from the run's own model; None
+            where the student is none.
         allow_readable_tasks: Whether a student that is not trusted may read the task's package.
     """
 
@@ -83,6 +88,7 @@ class RunPlace:
     submissions_dir: Path | None = None
     resolve_hardware: Callable[[str], str | None] = _no_hardware
     wrap_model: Callable[[Model], Model] = _as_it_is
+    judge_models: Callable[[Model | None], JudgeModels] = PlainJudgeModels
     allow_readable_tasks: bool = False
 
     @property
@@ -195,6 +201,7 @@ class TaskRun:
             not_reached=self.not_reached(),
             failure=self.failure,
             usage=total_usage(steps),
+            judge_usage=total_judge_usage(steps),
             started_at=self._started_at,
             duration_s=round(time.monotonic() - self._started_s, 6),
             config=config,
@@ -246,6 +253,7 @@ class TaskRun:
     def _bring_student(self, student: Student, task_class: type[Task]) -> None:
         if self._toolbox is None:  # pragma: no cover - the stage before made it
             return
+        judge_models = self._place.judge_models(None if isinstance(student, str) else student)
         if not isinstance(student, str):
             student = self._place.wrap_model(student)
         agent = make_agent(
@@ -255,7 +263,12 @@ class TaskRun:
             allowed = self._place.allow_readable_tasks
             refuse_leaky_box(task_class, self._place.box, allow_readable_task=allowed)
         self._scene = StepScene(
-            self.spec.config, agent, self._conversation, self._transcript, self.spec.pass_rule
+            self.spec.config,
+            agent,
+            self._conversation,
+            self._transcript,
+            self.spec.pass_rule,
+            judge_models,
         )
 
     def _run_pre_hook(self, task: Task, arguments: Mapping[str, object]) -> None:

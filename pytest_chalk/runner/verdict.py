@@ -86,6 +86,11 @@ def total_usage(steps: Sequence[StepRecord]) -> Usage:
     return sum(others, first)
 
 
+def total_judge_usage(steps: Sequence[StepRecord]) -> Usage:
+    """Return what the judges of all steps used."""
+    return sum((step.judge_usage for step in steps), Usage())
+
+
 def step_names(names: Sequence[str]) -> tuple[str, ...]:
     """Return the names made unique: equal ones get their index, counted from 1."""
     return tuple(

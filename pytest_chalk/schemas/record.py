@@ -114,6 +114,7 @@ class StepRecord(Frozen):
         score: None when the step was not scored; a void score of a broken judge is None too.
         partial: Passed with a score between 0 and 1 under no pass score.
         reason: Why the outcome is what it is, in a sentence; empty for a plain pass.
+        judge_usage: What the judge's own questions to a model used; `usage` is the student's.
         failure: What broke, for `error`; also beside a score when only `post_hook` broke.
     """
 
@@ -129,6 +130,7 @@ class StepRecord(Frozen):
     limit: LimitHit | None = None
     failure: Failure | None = None
     usage: Usage = Usage()
+    judge_usage: Usage = Usage()
     duration_s: float = 0.0
     instructions: Text = ""
 
@@ -156,6 +158,7 @@ class RunRecord(Frozen):
     not_reached: tuple[Text, ...] = ()
     failure: Failure | None = None
     usage: Usage = Usage()
+    judge_usage: Usage = Usage()
     session_id: str = ""
     nodeid: str = ""
     module: str = ""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import field_validator
 
-from pytest_chalk.schemas.frozen import Frozen
+from pytest_chalk.schemas.frozen import Blame, Frozen
 from pytest_chalk.schemas.plain import as_bool, as_finite, encodable
 
 _FIELDS = ("score", "metadata", "continue_task", "void")
@@ -22,12 +22,14 @@ class Scoring(Frozen):
         continue_task: False ends the task after this step.
         void: Why this score must not count, for a judge that could not measure what it was to
             measure (a scoring script that does not exist). None for every real verdict.
+        void_blame: Who can put that right.
     """
 
     score: float
     metadata: dict[str, Any]
     continue_task: bool
     void: str | None = None
+    void_blame: Blame = "author"
 
     if TYPE_CHECKING:
 
@@ -37,6 +39,8 @@ class Scoring(Frozen):
             metadata: dict[str, Any],
             continue_task: bool,  # noqa: FBT001 - the seeds pass the three by name and by position
             void: str | None = None,
+            *,
+            void_blame: Blame = "author",
         ) -> None: ...
 
     else:

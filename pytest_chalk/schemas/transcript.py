@@ -104,6 +104,18 @@ class TokenUsageEvent(BaseEvent):
     usd: float | None = None
 
 
+class JudgeUsageEvent(BaseEvent):
+    """What one question of a judge to a model used: apart from what the student's model does."""
+
+    type: Literal["judge_usage"] = "judge_usage"
+    model: Text
+    input_tokens: int
+    output_tokens: int
+    cache_read_tokens: int | None = None
+    cache_write_tokens: int | None = None
+    usd: float | None = None
+
+
 class RetryEvent(BaseEvent):
     """A model's provider failed after attempt `attempt` (from 1) and was asked again."""
 
@@ -164,6 +176,7 @@ Event: TypeAlias = Annotated[
     | ToolCallCompletedEvent
     | AnswersSubmittedEvent
     | TokenUsageEvent
+    | JudgeUsageEvent
     | RetryEvent
     | LimitReachedEvent
     | ScoringEvent

@@ -263,7 +263,7 @@ def test_floods_of_output_are_bounded(judged):
 
     assert scoring.score == 0.0
     assert len(scoring.metadata["output"]) < 40_000
-    assert "bytes cut" in scoring.metadata["output"]
+    assert "characters cut" in scoring.metadata["output"]
 
 
 @pytest.mark.parametrize("tests", ["", "x = 1", "def helper(): pass", "def test_a(:"])

@@ -6,7 +6,9 @@ import importlib
 
 import pytest
 
+from pytest_chalk.authoring.ports import ModelReply
 from pytest_chalk.models import ScriptedModel, call
+from pytest_chalk.schemas.chat import Message
 
 
 @pytest.fixture
@@ -81,3 +83,22 @@ def test_a_module_that_ends_the_process_of_its_tests_fails(chalk_run, fix_ranges
     record = chalk_run(fix_ranges, model=ScriptedModel([call("bash", command=command), "done"]))
 
     assert (record.outcome, record.score) == ("failed", 0.0)
+
+
+@pytest.fixture
+def incident_report():
+    return importlib.import_module("tasks.incident_report").IncidentReport
+
+
+def test_a_report_is_judged_by_a_model(chalk_run, incident_report):
+    class Grader:
+        name, trusted = "grader", False
+
+        def reply(self, request):
+            said = "NO\nIt does not." if "bound or expire" in request.messages[-1].text else "YES"
+            return ModelReply(Message(content=said))
+
+    record = chalk_run(incident_report, judge_model=Grader())
+
+    assert (record.outcome, record.score) == ("failed", 0.7)
+    assert record.judge_usage.turns == 3

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from pytest_chalk.errors import MachineError, StudentMisbehaviorError, TaskDefinitionError
 from pytest_chalk.grading.hidden_tests import Tally, find_tests, tally_reports
 from pytest_chalk.judges.hidden_tests.interpreter import find_interpreter
+from pytest_chalk.reports.clean import shortened
 from pytest_chalk.sandbox import Command, open_trial, run_command
 from pytest_chalk.schemas.scoring import Scoring
 
@@ -24,7 +25,7 @@ DRIVER = Path(__file__).with_name("driver.py")
 MAX_OUTPUT_BYTES = 1_048_576
 """Of the reports, and of all that was printed: a report is some 200 bytes, three of them a test."""
 
-MAX_SHOWN_BYTES = 32_768
+MAX_SHOWN_CHARS = 32_768
 """Of what was printed, head and tail. It goes into every report."""
 
 DECOY_REASON = "meant to fail: were it reported as passed, the results would be forged"
@@ -163,8 +164,4 @@ def _ending(judge: HiddenTestsJudge, completed: Completed) -> str:
 
 
 def _shown(output: bytes) -> str:
-    if len(output) > MAX_SHOWN_BYTES:
-        half = MAX_SHOWN_BYTES // 2
-        cut = b"\n[... %d bytes cut ...]\n" % (len(output) - 2 * half)
-        output = output[:half] + cut + output[-half:]
-    return output.decode("utf-8", "replace")
+    return shortened(output.decode("utf-8", "replace"), MAX_SHOWN_CHARS)

@@ -1,0 +1,161 @@
+"""Asks a model about the criteria of a rubric, all at once, and adds up what it says."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
+
+from pytest_chalk.authoring.judging import Judging, find_judging
+from pytest_chalk.authoring.ports import ModelReply, ModelRequest
+from pytest_chalk.errors import CassetteMissError, MachineError, RunOptionError
+from pytest_chalk.grading.rubric import (
+    MAX_CONTENT_CHARS,
+    compose_request,
+    describe,
+    majority,
+    total,
+)
+from pytest_chalk.grading.verdict import Verdict, parse_verdict
+from pytest_chalk.judges.rubric.fan_out import call_all
+from pytest_chalk.reports.clean import clean_text
+from pytest_chalk.schemas.scoring import Scoring
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pytest_chalk.authoring.ports import Model
+    from pytest_chalk.judges.rubric import RubricJudge
+    from pytest_chalk.schemas.chat import Message
+    from pytest_chalk.schemas.frozen import Blame
+    from pytest_chalk.schemas.transcript import Transcript
+
+AT_ONCE = 8
+"""Questions in flight for one step. A rubric has five to ten, which providers take at once."""
+
+MAX_SHOWN_CHARS = 200
+"""Of a reply without a verdict, in the reason for the error."""
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """What came of one question: a verdict, or why there is none and whose fault that is."""
+
+    verdict: Verdict | None = None
+    problem: str = ""
+    blame: Blame = "machine"
+
+
+@dataclass
+class _Question:
+    """One question as it is asked, and again if the first reply is no verdict; and every reply."""
+
+    asked: list[tuple[Model, tuple[Message, ...]]]
+    replies: list[ModelReply] = field(default_factory=list)
+
+    def ask(self, ends_s: float) -> _Answer:
+        """Ask until there is a verdict."""
+        for model, messages in self.asked:
+            left_s = max(0.001, ends_s - time.monotonic())
+            try:
+                reply = model.reply(ModelRequest(messages, (), time_limit_s=left_s))
+            except MachineError as error:
+                return _Answer(problem=str(error))
+            except CassetteMissError as error:
+                return _Answer(problem=str(error), blame="author")
+            self.replies.append(reply)
+            verdict = parse_verdict(reply.message.text)
+            if verdict is not None:
+                return _Answer(verdict)
+            if reply.finish_reason == "time_limit":
+                break
+        said = self.replies[-1].message.text
+        return _Answer(problem=f"no verdict in the reply {said[:MAX_SHOWN_CHARS]!r}")
+
+
+class _GivenModels:
+    """Outside of a run: only a model itself can be asked, and nothing is recorded."""
+
+    def find(self, wanted: Model | str | None) -> Model:
+        if wanted is None or isinstance(wanted, str):
+            raise RunOptionError(
+                "RubricJudge",
+                f"its model is {wanted!r}, and there is no run that could tell which that is",
+                fix="Give it a model itself, for example RubricJudge(model=make_model(...))",
+            )
+        return wanted
+
+    def converse(self, model: Model, label: str) -> Model:  # noqa: ARG002 - nothing is recorded
+        return model
+
+
+def judge_by_rubric(judge: RubricJudge, transcript: Transcript) -> Scoring:
+    """Return the model's verdict: see `RubricJudge.evaluate`."""
+    content = _content(judge, transcript)
+    if not content:
+        cause = "there is nothing to grade: the student handed in and said nothing that is shown"
+        return Scoring(0.0, {"error": cause}, continue_task=False)
+    judging = find_judging() or Judging(0, _GivenModels(), lambda _name, _reply: None)
+    model = judging.models.find(judge.model)
+    questions = _questions(judge, content, model, judging)
+    try:
+        answers = _ask(questions, judge.timeout_s)
+    finally:
+        for question in questions:
+            for reply in tuple(question.replies):
+                judging.take_down(model.name, reply)
+    return _scoring(judge, answers, model.name)
+
+
+def _content(judge: RubricJudge, transcript: Transcript) -> str:
+    parts = [context.render(transcript) for context in judge.context]
+    joined = "\n\n".join(part for part in parts if part.strip())
+    return clean_text(joined, max_chars=MAX_CONTENT_CHARS)
+
+
+def _questions(judge: RubricJudge, content: str, model: Model, judging: Judging) -> list[_Question]:
+    """Return every question, criterion by criterion and vote by vote."""
+    questions = []
+    for number, criterion in enumerate(judge.criteria, 1):
+        for vote in range(1, judge.votes + 1):
+            label = f"judge: step {judging.step + 1}, criterion {number}, vote {vote}"
+            asked: list[tuple[Model, tuple[Message, ...]]] = []
+            for is_again in (False, True):
+                named = f"{label}, asked again" if is_again else label
+                nonce = f"DATA-{secrets.token_hex(16)}"
+                messages = compose_request(content, criterion.text, nonce, is_again=is_again)
+                asked.append((judging.models.converse(model, named), messages))
+            questions.append(_Question(asked))
+    return questions
+
+
+def _ask(questions: Sequence[_Question], time_limit_s: float) -> list[_Answer]:
+    """Return the answer to each question."""
+    ends_s = time.monotonic() + time_limit_s
+    calls = [partial(question.ask, ends_s) for question in questions]
+    late = _Answer(problem=f"no reply within the time limit of {time_limit_s:g} s")
+    answers = call_all(calls, at_once=AT_ONCE, time_limit_s=time_limit_s)
+    return [late if answer is None else answer for answer in answers]
+
+
+def _scoring(judge: RubricJudge, answers: Sequence[_Answer], model_name: str) -> Scoring:
+    groups = [answers[at : at + judge.votes] for at in range(0, len(answers), judge.votes)]
+    verdicts = [majority([one.verdict for one in group], judge.votes) for group in groups]
+    metadata = {**describe(judge.criteria, verdicts), "judge model": model_name}
+    given = [verdict for verdict in verdicts if verdict is not None]
+    if len(given) < len(verdicts):
+        number = verdicts.index(None) + 1
+        failed = next(one for one in groups[number - 1] if one.problem)
+        cause = f"criterion {number} of {len(verdicts)} was not judged: {failed.problem}"
+        return Scoring(
+            0.0,
+            {**metadata, "error": cause},
+            continue_task=False,
+            void=cause,
+            void_blame=failed.blame,
+        )
+    score = total(judge.criteria, given)
+    metadata["passes above"] = f"{judge.continue_threshold:g}"
+    return Scoring(score, metadata, continue_task=score > judge.continue_threshold)

@@ -79,6 +79,7 @@ class SessionAccount:
                 self.state.settings.gate,
                 self.ledger.planned_runs,
                 selected=sum(not account.skipped_by_mark for account in self.ledger.accounts),
+                bars=self.ledger.bars,
             )
             if self.broken:
                 verdict = replace(verdict, problems=(self.broken, *verdict.problems))
@@ -111,11 +112,13 @@ class SessionAccount:
                 self._write(record, record.nodeid)
 
     def _write(self, record: StepRecord | RunRecord, nodeid: str) -> None:
-        entry = {"nodeid": nodeid}
+        entry: dict[str, Any] = {"nodeid": nodeid}
         kind, index = ("run", -1) if isinstance(record, RunRecord) else ("step", record.index)
         output = self.ledger[nodeid].output.get(index)
         if output:
             entry["output"] = output
+        if kind == "run" and "bars" in self.ledger[nodeid].about:
+            entry["bars"] = self.ledger[nodeid].about["bars"]
         self._append(kind, entry, record=record, sync=kind == "run")
 
     def _write_end(self, account: ItemAccount) -> None:

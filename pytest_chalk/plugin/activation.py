@@ -74,10 +74,12 @@ def _prepare_isolation(config: pytest.Config, state: ChalkState) -> None:
 
 def _register(config: pytest.Config, state: ChalkState) -> None:
     from pytest_chalk.plugin.account import SessionAccount
+    from pytest_chalk.plugin.auto_epochs import AutoEpochs
     from pytest_chalk.plugin.collect import Collection
     from pytest_chalk.plugin.controller import Controller
     from pytest_chalk.plugin.html_table import HtmlTable
     from pytest_chalk.plugin.junit_file import JunitFile
+    from pytest_chalk.plugin.marker import DECLARATION
     from pytest_chalk.plugin.matrix import Matrix
     from pytest_chalk.plugin.report_data import ReportWriter
     from pytest_chalk.plugin.step_summary import StepSummary
@@ -87,6 +89,8 @@ def _register(config: pytest.Config, state: ChalkState) -> None:
     register = config.pluginmanager.register
     register(Collection(config), "chalk-collection")
     register(Matrix(config), "chalk-matrix")
+    register(AutoEpochs(config), "chalk-auto-epochs")
+    config.addinivalue_line("markers", DECLARATION)
     register(ReportWriter(), "chalk-report-writer")
     if state.resumed is not None:
         register(Resuming(state.resumed), "chalk-resuming")

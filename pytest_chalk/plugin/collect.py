@@ -15,6 +15,7 @@ from pytest_chalk.discovery.importing import import_task_package
 from pytest_chalk.errors import TaskDefinitionError
 from pytest_chalk.plugin.fixture_values import filled_in, fixture_names
 from pytest_chalk.plugin.items import IS_RUNNER, TaskItem, make_runner
+from pytest_chalk.plugin.marker import epochs_of, read_mark
 from pytest_chalk.plugin.running import run_item
 from pytest_chalk.plugin.state import STATE, only_looks
 from pytest_chalk.sandbox import acquire_slot
@@ -120,6 +121,7 @@ class TaskModule(pytest.Module):
         try:
             classes = task_classes(self.obj, self.package, state.registry)
             for task_class in classes:
+                read_mark(task_class)
                 names = describe_task(task_class).tools
                 search_dirs = tool_directories(task_class.__module__) if names else ()
                 check_tool_names(f"task {task_class.id!r}", names, search_dirs)
@@ -132,15 +134,16 @@ class TaskModule(pytest.Module):
 
     @cached_property
     def _fixture_names(self) -> tuple[str, ...]:
-        repeats = self.config.stash[STATE].settings.epochs > 1
-        return (*fixture_names(self), "chalk_epoch") if repeats else fixture_names(self)
+        return fixture_names(self)
 
     def make_items(self, name: str) -> list[TaskItem]:
         """Return the items of the task of that name; none if no task has it."""
         task_class = self.task_names.get(name)
         if task_class is None:
             return []
-        runner = make_runner(task_class, name, run_item, self._fixture_names)
+        repeats = epochs_of(task_class, self.config.stash[STATE].settings).most > 1
+        names = (*self._fixture_names, "chalk_epoch") if repeats else self._fixture_names
+        runner = make_runner(task_class, name, run_item, names)
         # pytest itself makes the functions: fixtures, marks and parametrize work as for any test.
         functions = self.ihook.pytest_pycollect_makeitem(collector=self, name=name, obj=runner)
         return [TaskItem.adopt(function, runner, task_class, filled_in) for function in functions]

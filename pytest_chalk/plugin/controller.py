@@ -10,7 +10,7 @@ from pytest_chalk.errors import MachineError
 from pytest_chalk.plugin.header import render_plan
 from pytest_chalk.plugin.items import TaskItem
 from pytest_chalk.plugin.ledger import model_in
-from pytest_chalk.plugin.report_data import ITEM_ATTRIBUTE, RUN_ATTRIBUTE
+from pytest_chalk.plugin.report_data import ITEM_ATTRIBUTE, RUN_ATTRIBUTE, STEP_ATTRIBUTE
 from pytest_chalk.plugin.resuming import restore
 from pytest_chalk.plugin.state import SESSION_KEY, only_looks
 from pytest_chalk.sandbox.own_process import interrupt_children
@@ -95,9 +95,16 @@ class Controller:
             # A worker's death has no data of its own: show it as the error that it is.
             setattr(report, ITEM_ATTRIBUTE, {"task_id": record.task_id})
             setattr(report, RUN_ATTRIBUTE, record)
-        gate = self._account.state.settings.gate
-        if not gate.each and report.failed and report.when != "teardown":
+        if report.failed and report.when != "teardown" and self._is_tolerated(report):
             report.outcome = "passed"
+
+    def _is_tolerated(self, report: pytest.TestReport) -> bool:
+        """Tell whether this failure alone fails nothing: a mean decides, or several runs do."""
+        if not self._account.state.settings.gate.each:
+            return True
+        record = getattr(report, RUN_ATTRIBUTE, None) or getattr(report, STEP_ATTRIBUTE, None)
+        about = getattr(report, ITEM_ATTRIBUTE, {})
+        return "bars" in about and record is not None and record.outcome == "failed"
 
     def _take(self, report: pytest.TestReport) -> StepRecord | RunRecord | None:
         try:

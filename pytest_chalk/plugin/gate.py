@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pytest_chalk.reports.epochs import by_group, find_problem
 from pytest_chalk.reports.summary import by_model, mean_score
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from pytest_chalk.plugin.settings import Gate
+    from pytest_chalk.reports.epochs import Bars
     from pytest_chalk.schemas.record import RunRecord
 
 MEAN_TOL = 1e-9
@@ -27,7 +29,13 @@ class GateVerdict:
     planned: int
 
 
-def judge_session(gate: Gate, planned: Sequence[RunRecord], *, selected: int) -> GateVerdict:
+def judge_session(
+    gate: Gate,
+    planned: Sequence[RunRecord],
+    *,
+    selected: int,
+    bars: Mapping[str, Bars] | None = None,
+) -> GateVerdict:
     """Return whether the session passes.
 
     Args:
@@ -36,6 +44,7 @@ def judge_session(gate: Gate, planned: Sequence[RunRecord], *, selected: int) ->
             skipped or expected to fail.
         selected: How many task items were selected, skips by mark not counted. None at all and
             there is nothing to judge.
+        bars: What the runs of a task have to reach together, by group: see `reports.epochs`.
     """
     scored = [run for run in planned if run.is_scored]
     mean = mean_score(planned)
@@ -43,19 +52,26 @@ def judge_session(gate: Gate, planned: Sequence[RunRecord], *, selected: int) ->
     if selected and not scored:
         problems.append(f"nothing was measured: 0 of {_runs(len(planned))} scored")
     if gate.each:
-        problems += _each(planned)
+        problems += _each(planned, bars or {})
     if gate.mean and planned:
         problems += _mean(gate, planned)
     return GateVerdict(tuple(problems), mean, len(scored), len(planned))
 
 
-def _each(planned: Sequence[RunRecord]) -> list[str]:
-    counts = {
-        outcome: sum(run.outcome == outcome for run in planned)
-        for outcome in ("failed", "misbehaved", "error", "not_run")
-    }
+def _each(planned: Sequence[RunRecord], bars: Mapping[str, Bars]) -> list[str]:
+    """Return what did not pass; a failed run of a task that has bars is within its rights."""
+    groups = by_group(planned)
+    failed = {group: sum(run.outcome == "failed" for run in groups[group]) for group in groups}
+    counts = {"failed": sum(n for group, n in failed.items() if group not in bars)}
+    for outcome in ("misbehaved", "error", "not_run"):
+        counts[outcome] = sum(run.outcome == outcome for run in planned)
     shown = [f"{count} {outcome.replace('_', ' ')}" for outcome, count in counts.items() if count]
-    return [f"not every task passed: {', '.join(shown)}"] if shown else []
+    problems = [f"not every task passed: {', '.join(shown)}"] if shown else []
+    for group, runs in groups.items():
+        found = find_problem(bars[group], runs) if group in bars else ""
+        if found:
+            problems.append(f"{group}: {found}")
+    return problems
 
 
 def _mean(gate: Gate, planned: Sequence[RunRecord]) -> list[str]:

@@ -27,6 +27,7 @@ RunItem: TypeAlias = "Callable[[TaskItem, Mapping[str, object]], None]"
 """Runs an item, given the values of the fixtures that its `pre_hook` names."""
 
 IS_RUNNER = "__chalk_runner__"
+"""The attribute of a task's test function that holds the task's class."""
 
 _CLASS = re.compile(r"^[ \t]*class[ \t]+(\w+)", re.MULTILINE)
 
@@ -48,8 +49,8 @@ def make_runner(
         "__module__": task_class.__module__,
         "__doc__": task_class.__doc__,
         "__test__": True,
-        IS_RUNNER: True,
-        "pytestmark": _marks(task_class),
+        IS_RUNNER: task_class,
+        "pytestmark": class_marks(task_class),
     }
     for attribute, value in attributes.items():
         setattr(run, attribute, value)
@@ -63,7 +64,7 @@ def _signature(names: tuple[str, ...]) -> inspect.Signature:
     return inspect.Signature([inspect.Parameter(name, keyword) for name in dict.fromkeys(names)])
 
 
-def _marks(task_class: type[Task]) -> list[Any]:
+def class_marks(task_class: type[Task]) -> list[Any]:
     """Return the marks of a class and its bases, the bases' first."""
     marks: list[Any] = []
     for cls in reversed(task_class.__mro__):

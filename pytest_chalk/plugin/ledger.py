@@ -14,6 +14,7 @@ from pytest_chalk.plugin.report_data import (
     STEP_ATTRIBUTE,
 )
 from pytest_chalk.reports.clean import clean_text
+from pytest_chalk.reports.epochs import Bars, group_of
 from pytest_chalk.schemas.record import Failure, LeftOut, RunRecord, StepRecord
 
 if TYPE_CHECKING:
@@ -130,6 +131,15 @@ class Ledger:
             for account in self.accounts
             if account.run is not None and account.expected and account.run.outcome != "skipped"
         )
+
+    @property
+    def bars(self) -> dict[str, Bars]:
+        """What the runs of a task have to reach together, by group, where they have to."""
+        return {
+            group_of(account.nodeid, account.about.get("epoch", 1)): Bars(**account.about["bars"])
+            for account in self.accounts
+            if account.about.get("bars")
+        }
 
     def take(self, report: pytest.TestReport) -> StepRecord | RunRecord | None:
         """Take a report in; return the record that it completed, if it did."""

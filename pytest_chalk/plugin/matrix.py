@@ -9,6 +9,7 @@ import pytest
 from pytest_chalk.errors import RunOptionError
 from pytest_chalk.plugin.fixture_values import is_ours
 from pytest_chalk.plugin.items import IS_RUNNER, TaskItem
+from pytest_chalk.plugin.marker import epochs_of
 from pytest_chalk.plugin.state import STATE
 
 if TYPE_CHECKING:
@@ -32,8 +33,9 @@ class Matrix:
         settings = self._state.settings
         if is_ours("chalk_model", metafunc.definition):
             metafunc.parametrize("chalk_model", settings.models, indirect=True, ids=settings.models)
-        if settings.epochs > 1:
-            epochs = range(1, settings.epochs + 1)
+        most = epochs_of(getattr(metafunc.function, IS_RUNNER), settings).most
+        if most > 1:
+            epochs = range(1, most + 1)
             metafunc.parametrize(
                 "chalk_epoch", epochs, indirect=True, ids=[f"e{epoch}" for epoch in epochs]
             )

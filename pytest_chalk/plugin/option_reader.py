@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from pytest_chalk.errors import RunOptionError
-from pytest_chalk.plugin.options import Given, find_given
+from pytest_chalk.plugin.options import ON_COMMAND_LINE, Given, find_given
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,6 +30,11 @@ class OptionReader:
         """Return where a setting comes from, for example `--chalk-pass-score`."""
         given = self.given(noun)
         return given.source if given else "default"
+
+    def is_typed(self, noun: str) -> bool:
+        """Tell whether a setting was given on the command line."""
+        given = self.given(noun)
+        return given is not None and given.rank == ON_COMMAND_LINE
 
     def read(self, noun: str, parse: Callable[[str], T], default: T) -> T:
         """Return a setting's value.

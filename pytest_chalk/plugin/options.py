@@ -71,7 +71,7 @@ class Given(NamedTuple):
 
 SPECS = (
     OptionSpec("model", "student(s) to run; repeat for several (default: oracle)", "NAME", "list"),
-    OptionSpec("epochs", "runs of each task per model (default: 1)", "N"),
+    OptionSpec("epochs", "runs of each task per model, or auto:N to stop early (default: 1)", "N"),
     OptionSpec("judge-model", "model that rubric judges ask (default: the run's own)", "NAME"),
     OptionSpec("base-url", "where openai/... or anthropic/... models are asked", "URL"),
     OptionSpec("temperature", "sampling temperature of the student's model", "T"),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from pytest_chalk.reports.epochs import Epochs
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -15,6 +17,15 @@ def positive_count(text: str) -> int:
         message = "a whole number of at least 1"
         raise ValueError(message)
     return int(text)
+
+
+def epochs(text: str) -> Epochs:
+    """Parse how often a task runs: a count, or `auto:` with the highest count."""
+    count = text.strip().removeprefix("auto:")
+    if not count.isdecimal() or int(count) < 1:
+        message = "a whole number of at least 1, or auto:N to stop before N when all is decided"
+        raise ValueError(message)
+    return Epochs(int(count), auto=count != text.strip())
 
 
 def positive_seconds(text: str) -> float:

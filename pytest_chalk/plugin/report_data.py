@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,9 @@ import pytest
 
 from pytest_chalk.plugin.fixture_values import forget_run_config
 from pytest_chalk.plugin.items import TaskItem
+from pytest_chalk.plugin.marker import bars_of
 from pytest_chalk.plugin.running import CURRENT_STEP, NOT_REACHED, RUN
+from pytest_chalk.plugin.state import STATE
 from pytest_chalk.reports.clean import clean, clean_text
 from pytest_chalk.runner.students import student_name
 from pytest_chalk.schemas.record import RunRecord, StepRecord
@@ -109,6 +112,9 @@ def _about(item: TaskItem) -> dict[str, Any]:
         "attempt": item.attempts,
         "pid": os.getpid(),
     }
+    bars = bars_of(item.task_class, item.config.stash[STATE].settings)
+    if bars is not None:
+        about["bars"] = dataclasses.asdict(bars)
     item.stash[_ABOUT] = about
     return about
 

@@ -89,7 +89,9 @@ def restore(ledger: Ledger, log: SessionLog, selected: frozenset[str]) -> None:
 
 def _account(item: ItemLog) -> ItemAccount:
     run = item.run
-    about = {"task_id": run.task_id, "model": run.model, "epoch": run.epoch} if run else {}
+    about: dict[str, Any] = {}
+    if run is not None:
+        about = {"task_id": run.task_id, "model": run.model, "epoch": run.epoch, "bars": item.bars}
     return ItemAccount(
         item.nodeid,
         about,

@@ -13,6 +13,7 @@ from pytest_chalk.plugin.option_reader import OptionReader
 from pytest_chalk.plugin.options import ON_COMMAND_LINE, Given
 from pytest_chalk.plugin.parsers import (
     boolean,
+    epochs,
     finite,
     one_of,
     positive_amount,
@@ -22,6 +23,7 @@ from pytest_chalk.plugin.parsers import (
     word,
 )
 from pytest_chalk.plugin.result_settings import ResultSettings, read_result_settings
+from pytest_chalk.reports.epochs import Epochs
 from pytest_chalk.sandbox.isolation import SATISFIES
 from pytest_chalk.schemas.record import PassRule
 from pytest_chalk.schemas.spending import Budget
@@ -82,7 +84,8 @@ class SessionSettings:
     cassette: Literal["off"] | CassetteMode
     cassette_is_given: bool
     cassette_dir: Path | None
-    epochs: int
+    epochs: Epochs
+    epochs_typed: bool
     run_config: RunConfig
     only_task_id: str
     pass_rule: PassRule
@@ -123,7 +126,8 @@ def read_settings(config: pytest.Config) -> SessionSettings:
         cassette=_cassette_mode(reader),
         cassette_is_given=reader.given("cassette") is not None,
         cassette_dir=reader.path("cassette-dir"),
-        epochs=reader.read("epochs", positive_count, 1),
+        epochs=reader.read("epochs", epochs, Epochs()),
+        epochs_typed=reader.is_typed("epochs"),
         run_config=run_config,
         only_task_id=run_config.task_id,
         pass_rule=PassRule(pass_score=pass_score, source=reader.source("pass-score")),

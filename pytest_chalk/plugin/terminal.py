@@ -8,6 +8,7 @@ import pytest
 
 from pytest_chalk.plugin.report_data import ITEM_ATTRIBUTE
 from pytest_chalk.plugin.words import find_status
+from pytest_chalk.reports.epoch_summary import UNDEFINED, overall_interval, render_epochs
 from pytest_chalk.reports.score_table import render_score_table
 
 if TYPE_CHECKING:
@@ -49,9 +50,14 @@ class Terminal:
         if verdict.mean is not None:
             partial = sum(step.partial for run in runs for step in run.steps)
             note = f", {partial} step{'s' if partial != 1 else ''} partial" if partial else ""
+            interval = overall_interval(runs)
+            sure = f", 95 % {interval}" if interval != UNDEFINED else ""
             terminal.line(
-                f"mean {verdict.mean:.3f} over {verdict.scored} scored of {verdict.planned}{note}"
+                f"mean {verdict.mean:.3f} over {verdict.scored} scored of {verdict.planned}"
+                f"{sure}{note}"
             )
+            for line in render_epochs(runs):
+                terminal.line(line)
         budget = self._account.state.settings.budget
         if budget.is_bound:
             spent = self._account.state.purse.total()

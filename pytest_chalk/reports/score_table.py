@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pytest_chalk.reports.clean import clean_text
+from pytest_chalk.reports.epoch_summary import mean_interval_of, passes_of
 from pytest_chalk.schemas.record import sum_usd
 from pytest_chalk.schemas.spending import show_usd
 
@@ -21,6 +22,9 @@ LEFT_COLUMNS = 3
 
 COLUMNS = ("task", "model", "score", "steps", "turns", "tokens", "cost", "time")
 COST = COLUMNS.index("cost")
+
+REPEATED = ("95 %", "passed")
+"""Columns of a table in which a row stands for several runs: how sure its numbers are."""
 
 
 def render_score_table(runs: Sequence[RunRecord]) -> list[str]:
@@ -47,6 +51,13 @@ def _rows(runs: Sequence[RunRecord]) -> list[tuple[str, ...]]:
     rows = [COLUMNS, *(_row(task, model, group) for (task, model), group in grouped.items())]
     if not any(run.usage.usd for run in runs):
         rows = [(*row[:COST], *row[COST + 1 :]) for row in rows]
+    if any(len(group) > 1 for group in grouped.values()):
+        repeated = [(mean_interval_of(group), passes_of(group)) for group in grouped.values()]
+        columns = [REPEATED, *repeated]
+        rows = [
+            (*row[:LEFT_COLUMNS], *more, *row[LEFT_COLUMNS:])
+            for row, more in zip(rows, columns, strict=True)
+        ]
     return rows
 
 

@@ -1,6 +1,7 @@
 """How sure a number is: means with intervals, pass@k, tests of a drop, and when to stop. Pure.
 
-Undefined is None, never 0 or 1: an interval of one score, pass@k of fewer than k runs.
+Undefined is None, never 0 or 1: an interval of one score or of scores that are all alike, pass@k of
+fewer than k runs.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class Estimate:
     Attributes:
         mean: Over all scores, each of the same weight.
         interval: None where there is nothing to judge the spread by: fewer than two scores, or
-            than two clusters.
+            than two clusters, or all of them alike.
         count: How many scores.
     """
 
@@ -74,6 +75,8 @@ def clustered_estimate(
     off = [math.fsum(score - mean for score in cluster) for cluster in filled]
     groups = len(filled)
     variance = math.fsum(each * each for each in off) * groups / (groups - 1) / count**2
+    if math.sqrt(variance) < NO_SPREAD:
+        return Estimate(mean, None, count)
     reach = t_quantile((1 - confidence) / 2, groups - 1) * math.sqrt(variance)
     return Estimate(mean, Interval(mean - reach, mean + reach, confidence), count)
 

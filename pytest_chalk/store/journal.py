@@ -69,6 +69,30 @@ class Journal:
             self._file.close()
 
 
+class JournalTail:
+    """Reads what others append to a journal, each line once."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._read_bytes = 0
+
+    def new_lines(self, entry_type: str) -> list[bytes]:
+        """Return the whole lines of entries of a type that came since the last call.
+
+        Cheap where there are none; nothing where there is no journal yet.
+        """
+        try:
+            with self._path.open("rb") as opened:
+                opened.seek(self._read_bytes)
+                text = opened.read()
+        except FileNotFoundError:
+            return []
+        whole = text[: text.rfind(b"\n") + 1]
+        self._read_bytes += len(whole)
+        begins = f'{{"type":{json.dumps(entry_type)}'.encode()
+        return [line for line in whole.split(b"\n") if line.startswith(begins)]
+
+
 def read_journal(path: Path) -> list[dict[str, Any]]:
     """Return the entries of a journal, oldest first; a torn last line is left out.
 

@@ -29,6 +29,7 @@ class ItemLog:
         run: None where it has none: it was killed under way, or skipped by a mark.
         steps: Those that were written; a killed run may have some and no record of itself.
         output: Captured text by step index; -1 is the item's own.
+        bars: What the runs of its task had to reach together, if anything.
     """
 
     nodeid: str
@@ -39,6 +40,7 @@ class ItemLog:
     properties: list[tuple[str, Any]] = field(default_factory=list)
     duration_s: float = 0.0
     output: dict[int, str] = field(default_factory=dict)
+    bars: dict[str, Any] | None = None
 
     @property
     def is_finished(self) -> bool:
@@ -164,6 +166,7 @@ def _take_step(item: ItemLog, entry: Mapping[str, Any]) -> None:
 def _take_run(item: ItemLog, entry: Mapping[str, Any]) -> None:
     item.run = RunRecord.model_validate(entry["record"])
     item.output[-1] = entry.get("output", "")
+    item.bars = entry.get("bars")
 
 
 def _take_end(item: ItemLog, entry: Mapping[str, Any]) -> None:

@@ -59,12 +59,10 @@ def test_the_interval_of_a_mean_is_scipys(found, confidence):
     estimate = mean_estimate(found, confidence)
 
     assert estimate.mean == near(fmean(found))
-    error = stats.sem(found)
-    expected = (
-        stats.t.interval(confidence, len(found) - 1, fmean(found), error)
-        if error
-        else (found[0], found[0])
-    )
+    if max(found) == min(found):
+        assert estimate.interval is None  # scipy's is nan
+        return
+    expected = stats.t.interval(confidence, len(found) - 1, fmean(found), stats.sem(found))
     assert (estimate.interval.low, estimate.interval.high) == near(expected)
 
 
@@ -83,7 +81,10 @@ def test_of_clusters_of_equal_size_it_is_scipys_of_their_means(clusters):
 
     assert estimate.mean == near(fmean(means))
     error = stats.sem(means)
-    expected = stats.t.interval(0.95, len(means) - 1, fmean(means), error) if error else means[:2]
+    if error < 1e-9:
+        assert estimate.interval is None or error > 1e-13
+        return
+    expected = stats.t.interval(0.95, len(means) - 1, fmean(means), error)
     assert (estimate.interval.low, estimate.interval.high) == near(tuple(expected))
 
 
@@ -121,6 +122,11 @@ def test_one_score_has_a_mean_and_no_interval(found):
     estimate = mean_estimate(found)
 
     assert (estimate.mean, estimate.interval, estimate.count) == (found[0], None, 1)
+
+
+@pytest.mark.parametrize("score", [0.0, 0.1, 1.0])
+def test_scores_that_are_all_alike_say_nothing_about_their_spread(score):
+    assert mean_estimate([score] * 3).interval is None
 
 
 def test_one_task_of_many_epochs_has_no_interval_over_tasks():

@@ -16,6 +16,12 @@ from tests.benchmarks.measure import (
     pytest_command,
     show,
 )
+from tests.benchmarks.models import (
+    bench_conversation,
+    bench_parallel,
+    bench_transcript,
+    bench_turn,
+)
 
 TASK = """
 from chalk import Step, Task
@@ -213,6 +219,10 @@ def bench_growth(scratch: Path, *, quick: bool) -> None:
 
 
 BENCHMARKS: dict[str, Callable[..., None]] = {
+    "turn": bench_turn,
+    "conversation": bench_conversation,
+    "transcript": bench_transcript,
+    "parallel": bench_parallel,
     "startup": bench_startup,
     "help": bench_help,
     "items": bench_items,

@@ -125,6 +125,7 @@ NAMES = {
         "run_command",
         "run_trusted",
         "save_artifact",
+        "save_student_artifact",
         "save_submission",
         "separates_uids",
         "try_box",

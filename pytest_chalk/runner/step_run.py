@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from pytest_chalk.authoring.judge import checked_scoring
@@ -16,7 +16,7 @@ from pytest_chalk.models.judge_models import PlainJudgeModels
 from pytest_chalk.reports.clean import clean_object, clean_text
 from pytest_chalk.runner.user_code import Misbehaved, Returned, call_user_code, failure_of
 from pytest_chalk.runner.verdict import is_partial, passes, reason_for_failing, step_names
-from pytest_chalk.sandbox import save_artifact
+from pytest_chalk.sandbox import save_student_artifact
 from pytest_chalk.schemas.chat import Message
 from pytest_chalk.schemas.plain import as_finite
 from pytest_chalk.schemas.record import (
@@ -188,7 +188,7 @@ class StepRun:
 
     def _keep_extra_artifacts(self) -> None:
         for path in self._scene.config.extra_artifact_paths:
-            save_artifact(self._scene.config, Path(path))
+            _value("extra_artifact_paths", functools.partial(save_student_artifact, path))
 
     def _score(self) -> Scoring:
         """Run the scoring stages, each of which may find the student out."""

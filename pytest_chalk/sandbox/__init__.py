@@ -6,7 +6,7 @@ A `Slot` is a uid and a directory, a `Box` runs and ends the student's commands 
 
 from __future__ import annotations
 
-from pytest_chalk.sandbox.artifacts import save_artifact
+from pytest_chalk.sandbox.artifacts import save_artifact, save_student_artifact
 from pytest_chalk.sandbox.box import Box
 from pytest_chalk.sandbox.capture import run_as_student, run_command
 from pytest_chalk.sandbox.collect import collect_submission, kill_processes
@@ -72,6 +72,7 @@ __all__ = [
     "run_command",
     "run_trusted",
     "save_artifact",
+    "save_student_artifact",
     "save_submission",
     "separates_uids",
     "try_box",

@@ -6,7 +6,9 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pytest_chalk.errors import StudentMisbehaviorError
 from pytest_chalk.sandbox.current import find_run
+from pytest_chalk.sandbox.submissions import copy_saved, save_submission
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,11 +29,33 @@ def save_artifact(config: object, path: Path | str) -> None:  # noqa: ARG001 - t
         return
     run.artifacts_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     target = next(name for name in _names(run.artifacts_dir, source) if not _exists(name))
-    if source.is_dir() and not source.is_symlink():
+    if source.is_relative_to(run.submissions_dir):
+        # By descriptors: the student may have chosen names too long for paths.
+        copy_saved(source, target)
+    elif source.is_dir() and not source.is_symlink():
         # A saved submission may hold links that the student aimed at files of ours.
         shutil.copytree(source, target, symlinks=True)
     else:
         shutil.copy2(source, target, follow_symlinks=False)
+
+
+def save_student_artifact(path: Path | str) -> None:
+    """Keep a file or folder of the student's as it is now; where it cannot be kept, a note why.
+
+    It is copied as a submission is, for it may be a trap; the student may still be changing it, so
+    what cannot be copied is nothing to blame it for. A relative path is one in the workdir.
+    """
+    run = find_run()
+    if run is None or run.is_judged_again:
+        return
+    source = run.box.paths.workdir / path
+    run.artifacts_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    target = next(name for name in _names(run.artifacts_dir, source) if not _exists(name))
+    try:
+        save_submission(source, target)
+    except StudentMisbehaviorError as refused:
+        note = target.with_name(f"{target.name}.not-kept.txt")
+        note.write_text(f"{refused}\n", encoding="utf-8", errors="backslashreplace")
 
 
 def _names(folder: Path, source: Path) -> Iterator[Path]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import sys
 import tempfile
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -152,6 +153,27 @@ def _copy_out(path: StudentPath, target: Path, limits: SubmissionLimits) -> None
         except BaseException:
             _remove_partial(target)
             raise
+
+
+def copy_saved(source: Path, target: Path) -> None:
+    """Copy a saved submission, however long its names and deep its folders are.
+
+    Raises:
+        OSError: It cannot be read or written.
+    """
+    no_limit = SubmissionLimits(
+        allow_symlinks=True,
+        max_file_bytes=sys.maxsize,
+        max_total_bytes=sys.maxsize,
+        max_entries=sys.maxsize,
+        max_depth=sys.maxsize,
+    )
+    with ExitStack() as opened:
+        fds = [os.open(path.parent, _DIRECTORY) for path in (source, target)]
+        for fd in fds:
+            opened.callback(os.close, fd)
+        copy = _Copy(no_limit, None, _free_bytes(fds[1]))
+        copy.run(StudentPath(source), fds[0], target.name, fds[1])
 
 
 def _remove_partial(target: Path) -> None:

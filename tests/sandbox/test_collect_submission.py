@@ -14,6 +14,7 @@ from pytest_chalk.sandbox import (
     enter_run,
     kill_processes,
     save_artifact,
+    save_student_artifact,
 )
 
 
@@ -120,3 +121,26 @@ def test_an_artifact_keeps_its_content_and_never_takes_anothers_place(tmp_path, 
     kept = sorted(path.name for path in current_run.artifacts_dir.iterdir())
     assert kept == ["log-2.txt", "log.txt"]
     assert (current_run.artifacts_dir / "log.txt").read_text() == "one"
+
+
+def test_a_collected_tree_of_long_names_is_an_artifact_too(current_run, box, sh):
+    descend = "n=$(printf %0250d $i); mkdir $n; cd $n"
+    sh(f"mkdir data/a; cd data/a; for i in $(seq 20); do {descend}; done")
+
+    (copy,) = collect_submission(None, [box.paths.data_dir / "a"])
+
+    (name,) = (path.name for path in copy.iterdir())
+    assert [path.name for path in (current_run.artifacts_dir / "a").iterdir()] == [name]
+
+
+def test_an_artifact_of_the_student_is_copied_as_warily_as_a_submission(current_run, box, sh):
+    sh("echo log >data/log; ln -s /etc/passwd data/link; mkfifo data/fifo; ln -s /etc data/dir")
+
+    for name in ("data/log", "data/link", "data/fifo", "data/dir/passwd", "data/none"):
+        save_student_artifact(name)
+
+    kept = {path.name: path.read_text() for path in current_run.artifacts_dir.iterdir()}
+    assert kept.pop("log") == "log\n"
+    assert set(kept) == {f"{name}.not-kept.txt" for name in ("link", "fifo", "passwd")}
+    assert "is a symlink" in kept["link.not-kept.txt"]
+    assert "root:" not in "".join(kept.values())

@@ -1,0 +1,4 @@
+# attack 20
+# outcome: passed
+# levels: isolated uid
+echo 42 >data/answer; chmod 0 data/answer

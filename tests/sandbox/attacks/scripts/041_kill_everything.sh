@@ -1,0 +1,4 @@
+# attack 41
+# outcome: failed
+# levels: isolated
+kill -9 -1

@@ -1,0 +1,4 @@
+# attack 43
+# outcome: failed
+# levels: isolated userns
+kill -9 $$

@@ -12,12 +12,16 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import TextIO
 
+    from pytest_chalk.reports.comparison import Entry
     from pytest_chalk.schemas.record import RunRecord
     from pytest_chalk.schemas.transcript import Transcript
     from pytest_chalk.store.session_directory import SessionDirectory
     from pytest_chalk.store.session_log import SessionLog
 
 EXIT_OK = 0
+
+EXIT_DROPPED = 1
+"""Of `compare`: something fell significantly."""
 
 
 def add_session_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -32,7 +36,11 @@ def add_session_commands(commands: argparse._SubParsersAction[argparse.ArgumentP
         parser.add_argument("session", metavar="ID", nargs="?", default="")
         parser.add_argument("--output", metavar="FILE", help="write there, not to the terminal")
         parser.set_defaults(command=command)
-    for parser in (show, junit, export):
+    compare = commands.add_parser("compare", help="compare two sessions, or baseline files")
+    compare.add_argument("before", metavar="A", help="session id, or baseline file")
+    compare.add_argument("after", metavar="B")
+    compare.set_defaults(command=_compare)
+    for parser in (show, junit, export, compare):
         parser.add_argument("--session-dir", metavar="DIR", help="where sessions are kept")
 
 
@@ -203,6 +211,31 @@ def _export(chosen: argparse.Namespace) -> int:
     else:
         _write((render_rollout(*pair) for pair in runs), chosen.output)
     return EXIT_OK
+
+
+def _compare(chosen: argparse.Namespace) -> int:
+    from pytest_chalk.reports.baseline_text import find_drops, render_comparison
+    from pytest_chalk.reports.comparison import compare
+
+    base = session_base(chosen)
+    before, same = _measured(base, chosen.before)
+    after, also_same = _measured(base, chosen.after)
+    comparison = compare(before, after, deterministic=same | also_same)
+    _write(render_comparison(comparison))
+    return EXIT_DROPPED if find_drops(comparison) else EXIT_OK
+
+
+def _measured(base: Path, name: str) -> tuple[dict[str, Entry], set[str]]:
+    """Return the entries of a baseline file or a session, and those of deterministic students."""
+    from pathlib import Path
+
+    from pytest_chalk.reports.baseline_text import parse_baseline
+    from pytest_chalk.reports.comparison import deterministic_groups, entries_of
+
+    if Path(name).is_file():
+        return parse_baseline(Path(name).read_text(encoding="utf-8"), name), set()
+    _, log = load_session(base, name)
+    return entries_of(log.planned_runs), deterministic_groups(log.planned_runs)
 
 
 def _write(lines: Iterator[str] | Sequence[str], path: str | None = None) -> None:

@@ -16,7 +16,7 @@ from pytest_chalk.schemas.record import RunRecord, Usage
 from pytest_chalk.store.journal import Journal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from pytest_chalk.plugin.ledger import ItemAccount
     from pytest_chalk.plugin.state import ChalkState
@@ -31,6 +31,7 @@ class SessionAccount:
     Attributes:
         ledger: Every task item.
         verdict: What the gate says; None until the session is judged.
+        checks: Find further problems in the records that count, when the session is judged.
         broken: Why the journal could not be written, or empty. Nothing is written after that.
     """
 
@@ -41,6 +42,7 @@ class SessionAccount:
         self._arguments = arguments
         self._journal: Journal | None = None
         self._ends: list[dict[str, Any]] = []  # of items, before there was a journal
+        self.checks: list[Callable[[Sequence[RunRecord]], Sequence[str]]] = []
         self._is_planned = False
         self.broken = ""
 
@@ -81,8 +83,9 @@ class SessionAccount:
                 selected=sum(not account.skipped_by_mark for account in self.ledger.accounts),
                 bars=self.ledger.bars,
             )
-            if self.broken:
-                verdict = replace(verdict, problems=(self.broken, *verdict.problems))
+            more = [p for check in self.checks for p in check(self.ledger.planned_runs)]
+            first = [self.broken] if self.broken else []
+            verdict = replace(verdict, problems=(*first, *verdict.problems, *more))
             self.verdict = verdict
         return self.verdict
 

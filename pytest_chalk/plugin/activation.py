@@ -9,10 +9,11 @@ import pytest
 
 from pytest_chalk.discovery.classes import TaskRegistry
 from pytest_chalk.errors import MachineError, RunOptionError
+from pytest_chalk.plugin.baseline import read_baseline
 from pytest_chalk.plugin.budget import SessionPurse, check_prices
 from pytest_chalk.plugin.option_reader import OptionReader
 from pytest_chalk.plugin.project import discovery_settings
-from pytest_chalk.plugin.resuming import Resuming, find_resumed
+from pytest_chalk.plugin.resuming import find_resumed
 from pytest_chalk.plugin.settings import read_settings
 from pytest_chalk.plugin.state import STATE, ChalkState, is_worker, session_directory
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pytest_chalk.discovery.packages import TaskPackage
+    from pytest_chalk.plugin.baseline import Baseline
 
 
 def activate(config: pytest.Config) -> ChalkState:
@@ -49,6 +51,7 @@ def activate(config: pytest.Config) -> ChalkState:
             resumed=resumed,
         )
         config.stash[STATE] = state
+        baseline = None if is_worker(config) else read_baseline(settings.results)
         _prepare_isolation(config, state)
         for name in settings.models if not is_worker(config) else ():
             state.student(name)
@@ -57,7 +60,7 @@ def activate(config: pytest.Config) -> ChalkState:
         check_prices({**state.students, **state.judges}, settings)
     except (RunOptionError, MachineError) as error:
         raise pytest.UsageError(str(error)) from None
-    _register(config, state)
+    _register(config, state, baseline)
     return state
 
 
@@ -72,16 +75,15 @@ def _prepare_isolation(config: pytest.Config, state: ChalkState) -> None:
     hide(state.discovery.root, state.discovery.tasks_dir, settings.session_base)
 
 
-def _register(config: pytest.Config, state: ChalkState) -> None:
+def _register(config: pytest.Config, state: ChalkState, baseline: Baseline | None) -> None:
     from pytest_chalk.plugin.account import SessionAccount
-    from pytest_chalk.plugin.auto_epochs import AutoEpochs
     from pytest_chalk.plugin.collect import Collection
     from pytest_chalk.plugin.controller import Controller
     from pytest_chalk.plugin.html_table import HtmlTable
     from pytest_chalk.plugin.junit_file import JunitFile
-    from pytest_chalk.plugin.marker import DECLARATION
     from pytest_chalk.plugin.matrix import Matrix
     from pytest_chalk.plugin.report_data import ReportWriter
+    from pytest_chalk.plugin.result_plugins import register_everywhere, register_in_controller
     from pytest_chalk.plugin.step_summary import StepSummary
     from pytest_chalk.plugin.terminal import Terminal
     from pytest_chalk.sandbox.own_process import interrupt_on_sigterm
@@ -89,11 +91,8 @@ def _register(config: pytest.Config, state: ChalkState) -> None:
     register = config.pluginmanager.register
     register(Collection(config), "chalk-collection")
     register(Matrix(config), "chalk-matrix")
-    register(AutoEpochs(config), "chalk-auto-epochs")
-    config.addinivalue_line("markers", DECLARATION)
+    register_everywhere(config, state)
     register(ReportWriter(), "chalk-report-writer")
-    if state.resumed is not None:
-        register(Resuming(state.resumed), "chalk-resuming")
     if not is_worker(config):
         arguments = tuple(str(argument) for argument in config.invocation_params.args)
         account = SessionAccount(state, arguments)
@@ -102,6 +101,7 @@ def _register(config: pytest.Config, state: ChalkState) -> None:
         register(JunitFile(config, account), "chalk-junit")
         register(HtmlTable(), "chalk-html-table")
         register(Terminal(config, account), "chalk-terminal")
+        register_in_controller(config, account, baseline)
         register(StepSummary(config, account), "chalk-step-summary")
     interrupt_on_sigterm()
 

@@ -112,6 +112,8 @@ SPECS = (
         "resume", "go on with the newest session: run what it has no verdict on", kind="flag"
     ),
     OptionSpec("session", "go on with this session", "ID"),
+    OptionSpec("baseline", "scores to compare with: fail on a significant drop only", "FILE"),
+    OptionSpec("update-baseline", "write the baseline anew from this session", kind="flag"),
     OptionSpec(
         "allow-paid", "let models that cost money be named outside the command line", ini_only=True
     ),

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from pytest_chalk.plugin.parsers import boolean, word
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pytest_chalk.plugin.option_reader import OptionReader
 
 
@@ -18,10 +20,14 @@ class ResultSettings:
     Attributes:
         resume: Whether to go on with an earlier session.
         session_id: Which one; empty for the newest.
+        baseline: The file to compare with, if any.
+        update_baseline: Whether to write it anew instead.
     """
 
     resume: bool = False
     session_id: str = ""
+    baseline: Path | None = None
+    update_baseline: bool = False
 
 
 def read_result_settings(reader: OptionReader) -> ResultSettings:
@@ -32,4 +38,9 @@ def read_result_settings(reader: OptionReader) -> ResultSettings:
     """
     session_id = reader.read("session", word, "")
     resume = reader.read("resume", boolean, default=False)
-    return ResultSettings(resume=resume or bool(session_id), session_id=session_id)
+    return ResultSettings(
+        resume=resume or bool(session_id),
+        session_id=session_id,
+        baseline=reader.path("baseline"),
+        update_baseline=reader.read("update-baseline", boolean, default=False),
+    )

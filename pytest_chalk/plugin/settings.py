@@ -148,7 +148,8 @@ def _cassette_mode(reader: OptionReader) -> Literal["off"] | CassetteMode:
 def _read_gate(reader: OptionReader) -> Gate:
     which = reader.read("gate", one_of("each", "mean"), "")
     fail_under = reader.read("fail-under", finite, None)
-    mean = which == "mean" or fail_under is not None
+    # With a baseline it is the comparison that decides, and what was not measured.
+    mean = which == "mean" or fail_under is not None or reader.given("baseline") is not None
     return Gate(
         each=which == "each" or not mean,
         mean=mean,

@@ -1,0 +1,33 @@
+"""Registers what deals with results beyond the session's own: epochs, resuming, comparing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pytest_chalk.plugin.auto_epochs import AutoEpochs
+from pytest_chalk.plugin.marker import DECLARATION
+from pytest_chalk.plugin.resuming import Resuming
+
+if TYPE_CHECKING:
+    import pytest
+
+    from pytest_chalk.plugin.account import SessionAccount
+    from pytest_chalk.plugin.baseline import Baseline
+    from pytest_chalk.plugin.state import ChalkState
+
+
+def register_everywhere(config: pytest.Config, state: ChalkState) -> None:
+    """Register what every process needs that collects."""
+    config.addinivalue_line("markers", DECLARATION)
+    config.pluginmanager.register(AutoEpochs(config), "chalk-auto-epochs")
+    if state.resumed is not None:
+        config.pluginmanager.register(Resuming(state.resumed), "chalk-resuming")
+
+
+def register_in_controller(
+    config: pytest.Config, account: SessionAccount, baseline: Baseline | None
+) -> None:
+    """Register what looks at the session as a whole."""
+    if baseline is not None:
+        config.pluginmanager.register(baseline, "chalk-baseline")
+        account.checks.append(baseline.problems)

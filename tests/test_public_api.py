@@ -54,6 +54,7 @@ NAMES = {
         "TranscriptContext",
     ],
     "pytest_chalk.evaluations": [
+        "Comparison",
         "DatasetClient",
         "DatasetError",
         "DatasetRevisionRef",
@@ -67,6 +68,7 @@ NAMES = {
         "EvaluationScorer",
         "EvaluationScorerResult",
         "EvaluationSuite",
+        "compare",
         "function",
         "get_call_context",
         "scorers",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
 from typing_extensions import override
@@ -71,7 +72,7 @@ class Function(Generic[P, R]):
             name=self.__name__,
             module=code.__module__,
             qualname=code.__qualname__,
-            path=str(getattr(main, "__file__", None) or "") if is_main else "",
+            path=_absolute(getattr(main, "__file__", None)) if is_main else "",
             inputs=tuple(p.name for p in named),
             required=tuple(p.name for p in named if p.default is _KINDS.empty),
             takes_all=any(p.kind is _KINDS.VAR_KEYWORD for p in parameters),
@@ -138,6 +139,10 @@ def known_functions(qualname: str) -> Iterator[Function[..., Any]]:
     for known in reversed(_KNOWN):
         if known.__wrapped__.__qualname__ == qualname:
             yield known
+
+
+def _absolute(path: str | None) -> str:
+    return str(Path(path).absolute()) if path else ""
 
 
 def _parameters(code: Callable[..., Any]) -> list[inspect.Parameter]:

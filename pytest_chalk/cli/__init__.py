@@ -11,6 +11,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
+from pytest_chalk.cli.evaluations import add_evaluation_commands
 from pytest_chalk.cli.sessions import add_session_commands
 
 if TYPE_CHECKING:
@@ -82,6 +83,7 @@ def _parser() -> argparse.ArgumentParser:
     run.set_defaults(command=_run_script)
 
     add_session_commands(commands)
+    add_evaluation_commands(commands)
 
     path = commands.add_parser("alias-path", help="print the directories for a type checker's path")
     path.set_defaults(command=_print_alias_path)

@@ -15,6 +15,7 @@ from pytest_chalk.errors import (
     EvaluationNotFoundError,
     EvaluationRunFailedError,
 )
+from pytest_chalk.evaluations.comparison import Comparison, compare
 from pytest_chalk.evaluations.dataset_client import DatasetClient
 from pytest_chalk.evaluations.handles import Evaluation, EvaluationSuite
 from pytest_chalk.evaluations.place import use_store
@@ -27,6 +28,7 @@ from pytest_chalk.schemas.evaluation import (
 )
 
 __all__ = [
+    "Comparison",
     "DatasetClient",
     "DatasetError",
     "DatasetRevisionRef",
@@ -40,6 +42,7 @@ __all__ = [
     "EvaluationScorer",
     "EvaluationScorerResult",
     "EvaluationSuite",
+    "compare",
     "function",
     "get_call_context",
     "scorers",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import importlib
 import runpy
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_chalk.authoring.function import known_functions
 from pytest_chalk.errors import EvaluationError
+from pytest_chalk.evaluations.place import loading_definitions
 
 if TYPE_CHECKING:
     from pytest_chalk.authoring.function import Function
@@ -50,12 +50,30 @@ def _find(ref: CodeRef) -> Function[..., Any] | None:
 
 
 def _load_module(ref: CodeRef) -> None:
-    """Import the function's module, or run a script's definitions."""
+    """Import the function's module, or run a script's definitions.
+
+    Raises:
+        EvaluationError: That fails.
+    """
     if "<locals>" in ref.qualname:
         return
-    if ref.module in {"__main__", SCRIPT_NAME}:
-        if ref.path and Path(ref.path).is_file():
-            runpy.run_path(ref.path, run_name=SCRIPT_NAME)
+    is_script = ref.module in {"__main__", SCRIPT_NAME}
+    if is_script and not Path(ref.path).is_file():
         return
-    with suppress(ImportError):
-        importlib.import_module(ref.module)
+    try:
+        with loading_definitions():
+            if is_script:
+                runpy.run_path(ref.path, run_name=SCRIPT_NAME)
+            else:
+                importlib.import_module(ref.module)
+    except ModuleNotFoundError as error:
+        if error.name != ref.module:
+            raise _unloadable(ref, error) from error
+    except (Exception, SystemExit) as error:
+        raise _unloadable(ref, error) from error
+
+
+def _unloadable(ref: CodeRef, error: BaseException) -> EvaluationError:
+    where = f"function {ref.name!r} of {ref.path or ref.module}"
+    problem = f"it cannot be loaded: {type(error).__name__}: {error}"
+    return EvaluationError(where, problem, fix="Mend the module, or read the run where it loads")

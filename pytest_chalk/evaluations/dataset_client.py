@@ -60,4 +60,4 @@ def read_rows(place: Place, revision: object) -> Rows:
     found = datasets.get_revision(ref)
     values = datasets.files.read(found.digest, found.columns)
     rows = [dict(zip(found.names, row, strict=True)) for row in values]
-    return Rows(rows, str(datasets.files.path(found.digest)))
+    return Rows(rows, found.names, str(datasets.files.path(found.digest)))

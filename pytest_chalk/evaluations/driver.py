@@ -8,7 +8,6 @@ from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pytest_chalk.errors import MachineError, TaskDefinitionError
 from pytest_chalk.evaluations.daemon_pool import DaemonPool
 from pytest_chalk.evaluations.finalizing import finalize, source_of
 from pytest_chalk.evaluations.rescoring import RunPlan
@@ -55,7 +54,8 @@ class Driver:
 
     Attributes:
         rested: Set while it does not work.
-        problem: Why it had to stop through no fault of the run; the run can go on later.
+        problem: Why it had to stop. The run can go on later, or elsewhere: another process may
+            have the code that this one lacks.
     """
 
     def __init__(
@@ -95,10 +95,6 @@ class Driver:
     def _work(self) -> None:
         try:
             self._advance()
-        except TaskDefinitionError as error:
-            self._place.ends.fail(self._run_id, str(error))
-        except MachineError as error:
-            self.problem = error
         except Exception as error:  # noqa: BLE001 - ours: whoever waits must hear of it
             self.problem = error
         finally:

@@ -6,20 +6,28 @@ import atexit
 import getpass
 import os
 import threading
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pytest_chalk.discovery.settings import find_root, read_ini
+from pytest_chalk.errors import EvaluationError
 from pytest_chalk.store.cell_ledger import CellLedger
 from pytest_chalk.store.evaluation_store import EvaluationStore
 from pytest_chalk.store.owners import Owner
 from pytest_chalk.store.run_ends import RunEnds
 from pytest_chalk.store.workers import Workers
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 _VARIABLE, _INI = "CHALK_SESSION_DIR", "chalk_session_dir"
 
 _LOCK = threading.RLock()
 _OPEN: dict[Path, Place] = {}
 _CHOSEN: list[Path] = []
+_LOADING: list[int] = []
+"""Threads that load definitions."""
 
 
 class Place:
@@ -61,8 +69,23 @@ def current_place() -> Place:
 
     Raises:
         MachineError: It cannot be opened.
+        EvaluationError: Definitions are being loaded, and the script runs more than these.
     """
+    if threading.get_ident() in _LOADING:
+        where, problem = "script", "it uses evaluations while its definitions are loaded"
+        fix = 'Put what runs under `if __name__ == "__main__":`'
+        raise EvaluationError(where, problem, fix=fix)
     return open_place(_CHOSEN[-1] if _CHOSEN else _projects_base())
+
+
+@contextmanager
+def loading_definitions() -> Iterator[None]:
+    """Forbid the use of stores while a script's definitions are loaded: it would run for ever."""
+    _LOADING.append(threading.get_ident())
+    try:
+        yield
+    finally:
+        _LOADING.pop()
 
 
 def open_place(base: Path) -> Place:

@@ -13,6 +13,7 @@ from pytest_chalk.evaluations.place import Place, current_place
 from pytest_chalk.evaluations.progress import Progress
 from pytest_chalk.evaluations.rescore_request import plan_of, rescore
 from pytest_chalk.evaluations.rescoring import describe
+from pytest_chalk.evaluations.run_scores import MeanScore, checked_mean, worst_rows
 from pytest_chalk.schemas.evaluation import EvaluationRunExecutionMode, EvaluationRunStatus
 
 if TYPE_CHECKING:
@@ -215,6 +216,24 @@ class EvaluationRun:
             where, problem = f"run {self.id!r}", f"it is {self.status.value} and has no results"
             raise EvaluationError(where, problem, fix="Wait for it with run.wait()")
         return read_rows(self._its_place(), self.result_dataset)
+
+    def mean(self, scorer: str, *, min_scored: float = 1.0) -> MeanScore:
+        """Return the mean score of a scorer, for assertions.
+
+        Rows that failed have no score, and a mean over the others would hide them: they raise.
+
+        Args:
+            scorer: Its name.
+            min_scored: The share of rows that must not have failed.
+
+        Raises:
+            EvaluationError: More rows failed, no row has a score, or there is no such scorer.
+        """
+        return checked_mean(self, scorer, min_scored)
+
+    def worst(self, scorer: str, count: int = 5) -> list[dict[str, Any]]:
+        """Return the rows with the lowest scores, those that failed first, numbered as `row`."""
+        return worst_rows(self, scorer, count)
 
     def _its_place(self) -> Place:
         return self._place if self._place is not None else current_place()

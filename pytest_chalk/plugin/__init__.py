@@ -11,6 +11,7 @@ import pytest
 
 from pytest_chalk.plugin.fixtures import (
     chalk_epoch,
+    chalk_evaluate,
     chalk_model,
     chalk_run,
     chalk_run_config,
@@ -22,6 +23,7 @@ from pytest_chalk.plugin.project import discovery_settings, has_tasks, will_run_
 
 __all__ = [
     "chalk_epoch",
+    "chalk_evaluate",
     "chalk_model",
     "chalk_run",
     "chalk_run_config",
@@ -77,3 +79,20 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
     from pytest_chalk.plugin.header import render_header
 
     return render_header(config)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print the table of evaluations, if tests have made any."""
+    found = [
+        evaluation
+        for category, reports in terminalreporter.stats.items()
+        if category != "rerun"
+        for report in reports
+        for evaluation in getattr(report, "chalk_evaluations", ())
+    ]
+    if found:
+        from pytest_chalk.reports.evaluation_table import render_evaluation_table
+
+        terminalreporter.section("chalk evaluations")
+        for line in render_evaluation_table(found):
+            terminalreporter.line(line)

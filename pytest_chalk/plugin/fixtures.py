@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from pytest_chalk.authoring.task import Task
+    from pytest_chalk.evaluations import EvaluationRun
     from pytest_chalk.plugin.seat import StudentSeat, Submissions
     from pytest_chalk.runner.students import Student
     from pytest_chalk.schemas.record import RunRecord
@@ -69,3 +70,25 @@ def chalk_run(request: pytest.FixtureRequest) -> Callable[..., RunRecord]:
         return run_within_test(request, task_class, options)
 
     return run
+
+
+@pytest.fixture
+def chalk_evaluate(request: pytest.FixtureRequest) -> Callable[..., EvaluationRun]:
+    """Evaluates a dataset inside a test and returns the run, which has ended.
+
+    `run = chalk_evaluate("triage", dataset=rows, task=triage, scorers=[...])`, then
+    `assert run.mean("intent-match") >= 0.9`.
+    """
+    from pytest_chalk.plugin.evaluating import evaluate_within_test
+
+    def evaluate(
+        name: str,
+        *,
+        dataset: object,
+        task: object,
+        scorers: Sequence[object],
+        **options: Any,  # noqa: ANN401 - `evaluate_within_test` has them
+    ) -> EvaluationRun:
+        return evaluate_within_test(request, name, (dataset, task, scorers), **options)
+
+    return evaluate

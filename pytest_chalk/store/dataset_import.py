@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_chalk.errors import DatasetError
 from pytest_chalk.schemas.evaluation import Column
+from pytest_chalk.store.csv_files import read_csv_files
 from pytest_chalk.store.dataset_files import check_names
-from pytest_chalk.store.duck import duck, literal, quoted
+from pytest_chalk.store.duck import duck, literal
 
 if TYPE_CHECKING:
     import duckdb
@@ -23,13 +24,6 @@ _ACCEPTED = (
     "Give a list of dicts, a mapping of columns, a .csv, .jsonl or .parquet file (or several), a "
     "data frame, or an Arrow table"
 )
-
-_TYPES = (
-    ("BIGINT", r"-?(0|[1-9][0-9]{0,17})"),
-    ("DOUBLE", r"-?(0|[1-9][0-9]*)?(\.[0-9]+)?([eE][-+]?[0-9]+)?"),
-    ("BOOLEAN", r"(true|false|True|False|TRUE|FALSE)"),
-)
-"""A CSV column is of the first type whose pattern every value fits, else text: `007` is text."""
 
 
 def store_data(files: DatasetFiles, data: object) -> StoredFile:
@@ -85,8 +79,7 @@ def _store_paths(files: DatasetFiles, paths: list[Path]) -> StoredFile:
     if suffixes == {".parquet"}:
         return _store_query(files, f"SELECT * FROM read_parquet([{_listed(paths)}])", paths)
     if suffixes == {".csv"}:
-        source = f"read_csv([{_listed(paths)}], all_varchar = true, header = true, nullstr = '')"
-        return _store_query(files, _typed(source, paths), paths)
+        return files.write_columns(read_csv_files(paths))
     where, problem = f"file {str(paths[0])!r}", f"its kind is {', '.join(sorted(suffixes))}"
     raise DatasetError(where, problem, fix=_ACCEPTED)
 
@@ -102,24 +95,6 @@ def _json_lines(path: Path) -> list[Any]:
                 fix = "Write one JSON object per line"
                 raise DatasetError(where, f"no JSON: {error}", fix=fix) from error
     return rows
-
-
-def _typed(source: str, paths: list[Path]) -> str:
-    """Return the query that gives a CSV's columns the types that all their values fit."""
-    cursor = duck()
-    names = [row[0] for row in _run(cursor, f"DESCRIBE SELECT * FROM {source}", paths)]
-    checks = [
-        f"bool_and(regexp_full_match({name}, {literal(pattern)})) AND count({name}) > 0"
-        for name in map(quoted, names)
-        for _, pattern in _TYPES
-    ]
-    found = iter(_run(cursor, f"SELECT {', '.join(checks)} FROM {source}", paths)[0])
-    fits = {name: [kind for kind, _ in _TYPES if next(found)] for name in names}
-    columns = [
-        f"CAST({quoted(name)} AS {kinds[0]}) AS {quoted(name)}" if kinds else quoted(name)
-        for name, kinds in fits.items()
-    ]
-    return f"SELECT {', '.join(columns)} FROM {source}"
 
 
 def _store_frame(files: DatasetFiles, frame: object) -> StoredFile:

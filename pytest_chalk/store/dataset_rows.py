@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import json
+from pathlib import Path
 from typing import Any
 
 from pytest_chalk.errors import DatasetError
@@ -9,11 +13,15 @@ from pytest_chalk.store.duck import duck, literal
 
 
 class Rows(list[dict[str, Any]]):
-    """The rows of a revision; `to_arrow` and `to_pandas` give them as others hold them."""
+    """The rows of a revision; `to_arrow` and `to_pandas` give them as others hold them.
 
-    def __init__(self, rows: list[dict[str, Any]], path: str) -> None:
+    Attributes:
+        names: The columns, in order.
+    """
+
+    def __init__(self, rows: list[dict[str, Any]], names: tuple[str, ...], path: str) -> None:
         super().__init__(rows)
-        self._path = path
+        self.names, self._path = names, path
 
     def to_arrow(self) -> Any:  # noqa: ANN401 - pyarrow.Table, which is optional
         """Return a pyarrow table of what is stored.
@@ -38,6 +46,22 @@ class Rows(list[dict[str, Any]]):
         except ImportError as error:
             raise _missing("pandas") from error
         return duck().execute(f"SELECT * FROM read_parquet({literal(self._path)})").df()
+
+    def as_bytes(self, form: str) -> bytes:
+        """Return what is stored as the content of a file: `jsonl`, `csv` or `parquet`."""
+        if form == "parquet":
+            return Path(self._path).read_bytes()
+        if form == "jsonl":
+            return "".join(json.dumps(row, default=str) + "\n" for row in self).encode()
+        written = io.StringIO(newline="")
+        writer = csv.writer(written)
+        writer.writerow(self.names)
+        writer.writerows([_csv_cell(row[name]) for name in self.names] for row in self)
+        return written.getvalue().encode()
+
+
+def _csv_cell(value: object) -> object:
+    return json.dumps(value) if isinstance(value, (list, dict)) else value
 
 
 def _missing(name: str) -> DatasetError:

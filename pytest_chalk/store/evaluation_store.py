@@ -195,6 +195,15 @@ class EvaluationStore:
         condition = "(?1 IS NULL OR r.evaluation_id = ?1) AND (?2 IS NULL OR e.suite_id = ?2)"
         return self._runs(condition, (evaluation_id, suite_id), limit)
 
+    def ids_like(self, kind: str, beginning: str) -> list[str]:
+        """Return the ids of evaluations or runs (`kind`) that are or begin so, newest first."""
+        table = {"evaluation": "evaluations", "run": "runs"}[kind]
+        rows = self.database.query(
+            f"SELECT id FROM {table} WHERE substr(id, 1, length(?1)) = ?1 ORDER BY number DESC",
+            (beginning,),
+        )
+        return [row["id"] for row in rows]
+
     def unfinished_runs(self, mode: EvaluationRunExecutionMode) -> list[RunState]:
         """Return the runs of that mode that have not ended, oldest first."""
         condition = "r.mode = ? AND r.status IN ('pending', 'running', 'finalizing')"

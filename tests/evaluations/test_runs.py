@@ -438,7 +438,7 @@ def test_a_run_is_carried_on_by_another_process_that_has_the_code(tmp_path):
     assert printed_json(ran) == [0, 2, 4, 6, 8]
 
 
-def test_a_run_whose_code_has_changed_fails_and_says_so(tmp_path):
+def test_a_run_whose_code_has_changed_does_not_go_on_and_says_so(tmp_path):
     code = """
         import json, sys
         import chalkcompute
@@ -449,8 +449,12 @@ def test_a_run_whose_code_has_changed_fails_and_says_so(tmp_path):
 
         if __name__ == "__main__":
             if len(sys.argv) > 1:
-                run = chalkcompute.EvaluationRun.from_id(sys.argv[1]).wait(raise_on_failure=False)
-                print(json.dumps([run.status, run.error_message]))
+                run = chalkcompute.EvaluationRun.from_id(sys.argv[1])
+                try:
+                    run.wait()
+                except chalkcompute.EvaluationError as error:
+                    run = chalkcompute.EvaluationRun.from_id(sys.argv[1])
+                    print(json.dumps([run.status, str(error)]))
             else:
                 dataset = chalkcompute.DatasetClient().upload("n", [{"n": 1}])
                 wanted = [chalkcompute.scorers.json_valid()]
@@ -463,7 +467,7 @@ def test_a_run_whose_code_has_changed_fails_and_says_so(tmp_path):
 
     status, message = printed_json(run_script(tmp_path, code.replace("2 * n", "3 * n"), run_id))
 
-    assert status == "failed"
+    assert status == "pending"  # the code may be there elsewhere, or come back
     assert "function 'double'" in message
     assert "is pinned" in message
 

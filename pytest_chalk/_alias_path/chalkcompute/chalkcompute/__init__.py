@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pytest_chalk.evaluations import (
+    Comparison,
     DatasetClient,
     DatasetError,
     DatasetRevisionRef,
@@ -16,6 +17,7 @@ from pytest_chalk.evaluations import (
     EvaluationScorer,
     EvaluationScorerResult,
     EvaluationSuite,
+    compare,
     function,
     get_call_context,
     scorers,
@@ -23,6 +25,7 @@ from pytest_chalk.evaluations import (
 )
 
 __all__ = [
+    "Comparison",
     "DatasetClient",
     "DatasetError",
     "DatasetRevisionRef",
@@ -36,6 +39,7 @@ __all__ = [
     "EvaluationScorer",
     "EvaluationScorerResult",
     "EvaluationSuite",
+    "compare",
     "function",
     "get_call_context",
     "scorers",

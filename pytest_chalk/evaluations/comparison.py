@@ -1,0 +1,103 @@
+"""Compares two runs, row by row."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from pytest_chalk.errors import EvaluationError
+from pytest_chalk.reports.statistics import drop_of_pairs, mean_estimate
+from pytest_chalk.schemas.evaluation import column_name
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pytest_chalk.evaluations.run_handle import EvaluationRun
+
+
+@dataclass(frozen=True)
+class ScorerComparison:
+    """One scorer of two runs, over the rows that both have scored.
+
+    Attributes:
+        pairs: How many rows that are.
+        before: Mean over them in the first run; None of no rows, as the following.
+        after: Mean in the second.
+        difference: After minus before.
+        interval: Where the difference lies with 95 % confidence; None of fewer than two rows.
+        drop: How likely a drop as large is by chance alone (paired t test); None where it cannot
+            be told.
+        better: Rows with a higher score than before.
+        worse: Rows with a lower one, the largest drop first, by their number.
+    """
+
+    pairs: int
+    before: float | None
+    after: float | None
+    difference: float | None
+    interval: tuple[float, float] | None
+    drop: float | None
+    better: tuple[int, ...]
+    worse: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two runs; by name the scorers that both have, and the names that only one has."""
+
+    before: str
+    after: str
+    scorers: dict[str, ScorerComparison]
+    only_before: tuple[str, ...]
+    only_after: tuple[str, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return asdict(self)
+
+
+def compare(before: EvaluationRun, after: EvaluationRun) -> Comparison:
+    """Compare two runs that succeeded, paired by row, for each scorer name that both have.
+
+    Raises:
+        EvaluationError: One has no results, or they are of datasets of different length.
+    """
+    rows = before.rows(), after.rows()
+    if len(rows[0]) != len(rows[1]):
+        problem = f"they have {len(rows[0])} and {len(rows[1])} rows, which cannot be paired"
+        fix = "Compare runs on the same dataset revision"
+        where = f"runs {before.id} and {after.id}"
+        raise EvaluationError(where, problem, fix=fix)
+    names = [list(run.summary["scorers"]) for run in (before, after)]
+    common = [name for name in names[0] if name in names[1]]
+    scorers = {}
+    for name in common:
+        value = f"{column_name(name)}_value"
+        scorers[name] = compare_scores(*([row[value] for row in side] for side in rows))
+    only = [tuple(n for n in side if n not in common) for side in names]
+    return Comparison(before.id, after.id, scorers, *only)
+
+
+def compare_scores(
+    before: Sequence[float | None], after: Sequence[float | None]
+) -> ScorerComparison:
+    """Compare scores of the same rows; rows that either side has not scored are left out."""
+    pairs = {
+        row: (old, new)
+        for row, (old, new) in enumerate(zip(before, after, strict=True))
+        if old is not None and new is not None
+    }
+    changes = {row: new - old for row, (old, new) in pairs.items()}
+    olds, news = ([pair[side] for pair in pairs.values()] for side in (0, 1))
+    estimate = mean_estimate(list(changes.values()))
+    interval = estimate.interval if estimate else None
+    return ScorerComparison(
+        pairs=len(pairs),
+        before=sum(olds) / len(olds) if olds else None,
+        after=sum(news) / len(news) if news else None,
+        difference=estimate.mean if estimate else None,
+        interval=(interval.low, interval.high) if interval else None,
+        drop=drop_of_pairs(olds, news),
+        better=tuple(row for row, change in changes.items() if change > 0),
+        worse=tuple(sorted((r for r, c in changes.items() if c < 0), key=changes.__getitem__)),
+    )

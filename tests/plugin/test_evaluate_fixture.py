@@ -1,0 +1,119 @@
+"""`chalk_evaluate`: an evaluation is one assertion in a test."""
+
+from __future__ import annotations
+
+from plugin.conftest import Project
+
+TEST = """
+import pytest
+from pytest_chalk.evaluations import function, scorers
+
+ROWS = [
+    {{"message": "refund me", "expected": "refund"}},
+    {{"message": "the parcel is late", "expected": "delivery"}},
+    {{"message": "hello", "expected": "other"}},
+    {{"message": "no refund, it is late", "expected": "delivery"}},
+]
+
+@function
+def triage(message):
+    {extra}
+    return "refund" if "refund" in message else "delivery" if "late" in message else "other"
+
+def test_triage(chalk_evaluate):
+    run = chalk_evaluate(
+        "triage", dataset=ROWS, task=triage, scorers=[scorers.exact_match(name="intent-match")]
+    )
+    assert run.mean("intent-match"{options}) >= {least}
+"""
+
+
+def write(project: Project, least: float, extra: str = "pass", options: str = "") -> None:
+    project.file("test_triage.py", TEST.format(least=least, extra=extra, options=options))
+
+
+def test_a_mean_that_is_reached_passes_and_the_table_shows_it(project: Project):
+    write(project, 0.75)
+
+    result = project.run_apart("test_triage.py", "--junitxml=report.xml")
+
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "*= chalk evaluations =*",
+            "evaluation  scorer         mean * scored *",
+            "triage      intent-match  0.750 * 4/4 *",
+        ]
+    )
+    report = (project.path / "report.xml").read_text()
+    assert '<property name="chalk.evaluation.triage.intent-match" value="0.75"' in report
+    assert (project.path / ".chalk" / "store.db").is_file()
+
+
+def test_a_mean_that_is_missed_shows_the_worst_rows(project: Project):
+    write(project, 0.9)
+
+    result = project.run_apart("test_triage.py")
+
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "E*assert 0.75 >= 0.9 (mean of 'intent-match', run *); worst rows:",
+            "E*row 3: 0  message='no refund, it is late' expected='delivery' output='refund'*",
+            "E*row 0: 1  *",
+        ]
+    )
+
+
+def test_rows_that_failed_are_never_left_out_of_a_mean(project: Project):
+    write(project, 0.5, extra="assert 'hello' not in message, 'no greeting'")
+
+    result = project.run_apart("test_triage.py")
+
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        ["E*scorer 'intent-match' *1 of 4 rows failed*; row 2: AssertionError: no *"]
+    )
+
+
+def test_so_many_rows_may_fail_as_the_test_says(project: Project):
+    extra = "assert 'hello' not in message"
+    write(project, 0.6, extra=extra, options=", min_scored=0.75")
+
+    result = project.run_apart("test_triage.py")
+
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["triage * 3/4 * 1 *"])
+
+
+def test_with_workers_the_controller_has_the_table_and_all_share_one_store(project: Project):
+    write(project, 0.75)
+    text = (project.path / "test_triage.py").read_text()
+    project.file("test_other.py", text.replace('"triage", dataset', '"other", dataset'))
+
+    result = project.run_apart("-n2", "test_triage.py", "test_other.py", "--junitxml=report.xml")
+
+    result.assert_outcomes(passed=2)
+    result.stdout.fnmatch_lines(["*= chalk evaluations =*"])
+    result.stdout.fnmatch_lines_random(["triage *0.750*", "other *0.750*"])
+    report = (project.path / "report.xml").read_text()
+    assert report.count('.intent-match" value="0.75"') == 2
+
+
+def test_the_store_is_where_the_session_directory_is(project: Project):
+    write(project, 0.75)
+
+    project.run_apart("test_triage.py", "--chalk-session-dir=kept").assert_outcomes(passed=1)
+
+    assert (project.path / "kept" / "store.db").is_file()
+    assert not (project.path / ".chalk" / "store.db").exists()
+
+
+def test_a_definition_that_cannot_be_is_an_ordinary_failure(project: Project):
+    text = TEST.format(least=0, extra="pass", options="").replace('"expected": "refund"', '"x": 1')
+    project.file("test_triage.py", text.replace("expected", "wanted"))
+
+    result = project.run_apart("test_triage.py")
+
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["E*ValueError: scorer 'intent-match' takes 'expected'*"])

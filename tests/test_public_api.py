@@ -126,10 +126,12 @@ NAMES = {
         "run_as_student",
         "run_command",
         "run_trusted",
+        "safe_search_path",
         "save_artifact",
         "save_student_artifact",
         "save_submission",
         "separates_uids",
+        "student_can_write",
         "try_box",
     ],
 }

@@ -17,6 +17,7 @@ from pytest_chalk.sandbox.isolation import LEVELS, ask, asked_level, find_level
 from pytest_chalk.sandbox.layout import BoxPaths, Level, Slot
 from pytest_chalk.sandbox.output import BoundedOutput, Completed
 from pytest_chalk.sandbox.process_table import clock_s
+from pytest_chalk.sandbox.reach import safe_search_path, student_can_write
 from pytest_chalk.sandbox.scoring_process import run_trusted
 from pytest_chalk.sandbox.self_test import SelfTest, try_box
 from pytest_chalk.sandbox.slots import (
@@ -71,9 +72,11 @@ __all__ = [
     "run_as_student",
     "run_command",
     "run_trusted",
+    "safe_search_path",
     "save_artifact",
     "save_student_artifact",
     "save_submission",
     "separates_uids",
+    "student_can_write",
     "try_box",
 ]

@@ -38,6 +38,9 @@ class Completed:
     truncated: bool
     """A stream was longer than the limit; a note in its middle says how much is missing."""
 
+    survivors: int = 0
+    """Processes it left behind that could not be killed in time; only scoring scripts are asked."""
+
 
 class BoundedOutput:
     """Keeps the first and the last half of `max_bytes` of a stream."""

@@ -6,14 +6,17 @@ import os
 import signal
 import subprocess
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from pytest_chalk.sandbox.adoption import MARK_VARIABLE, adoption
 from pytest_chalk.sandbox.output import BoundedOutput, completed, read_until_exit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from pytest_chalk.sandbox.adoption import Adoption
     from pytest_chalk.sandbox.output import Completed
 
 _CAN_PEEK = hasattr(os, "waitid")
@@ -27,7 +30,9 @@ def run_trusted(
     time_limit_s: float,
     max_output_bytes: int,
 ) -> Completed:
-    """Run a scoring script until it ends or its time is up, and kill what it leaves in its group.
+    """Run a scoring script until it ends or its time is up, and kill what it has left behind.
+
+    That is its process group, and on Linux whatever else it started, in sessions of their own too.
 
     Args:
         argv: Program and arguments.
@@ -39,16 +44,28 @@ def run_trusted(
     Raises:
         OSError: The script does not exist or cannot be executed: the author's doing, mostly.
     """
-    process = subprocess.Popen(  # noqa: S603 - the author's script, by the author's words
-        list(argv),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        cwd=cwd,
-        env=dict(env),
-        start_new_session=True,
-    )
-    ended = False
+    with adoption() as adopted:
+        with adopted.starting():
+            process = subprocess.Popen(  # noqa: S603 - the author's script, by the author's words
+                list(argv),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                cwd=cwd,
+                env={**env, MARK_VARIABLE: adopted.mark},
+                start_new_session=True,
+            )
+        adopted.started(process.pid)
+        return _watch(process, adopted, time_limit_s, max_output_bytes)
+
+
+def _watch(
+    process: subprocess.Popen[bytes],
+    adopted: Adoption,
+    time_limit_s: float,
+    max_output_bytes: int,
+) -> Completed:
+    ended, survivors = False, 0
     try:
         # Also on Ctrl-C and on pytest-timeout nothing of the script may go on.
         streams = {
@@ -59,10 +76,12 @@ def run_trusted(
         ended = read_until_exit(streams, lambda: _has_ended(process), time_limit_s=time_limit_s)
     finally:
         _kill_group(process)
+        survivors = adopted.kill_left()
         for pipe in (process.stdout, process.stderr):
             if pipe is not None:
                 pipe.close()
-    return completed(process.returncode, *streams.values(), timed_out=not ended)
+    done = completed(process.returncode, *streams.values(), timed_out=not ended)
+    return replace(done, survivors=survivors) if survivors else done
 
 
 def _has_ended(process: subprocess.Popen[bytes]) -> bool:

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from pytest_chalk.judges import ExecutableJudge
-from pytest_chalk.sandbox import CurrentRun, enter_run
+from pytest_chalk.judges.executable import scoring_script
+from pytest_chalk.sandbox import CurrentRun, enter_run, peek_slot
 from pytest_chalk.schemas.transcript import Transcript
 
 EMPTY = Transcript(run_id="r")
@@ -173,6 +174,40 @@ def test_nothing_is_looked_at_before_the_judge_is_asked():
         ExecutableJudge(nonsense)
 
 
+def test_a_script_finds_modules_neither_where_it_runs_nor_in_a_home(tmp_path, monkeypatch):
+    for name in ("json.py", "sitecustomize.py"):
+        (tmp_path / name).write_text("raise SystemExit('hijacked')")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    code = "import site\nwrite(1, {'path': sys.path, 'user': site.ENABLE_USER_SITE})"
+
+    scoring = ExecutableJudge(
+        [sys.executable, "-c", PRELUDE + code, "score.json"], cwd=tmp_path
+    ).evaluate(EMPTY)
+
+    assert (scoring.score, scoring.metadata["user"]) == (1.0, "False")
+    assert str(tmp_path) not in scoring.metadata["path"]
+    assert "''" not in scoring.metadata["path"]
+
+
+def test_the_path_has_nothing_that_the_student_can_write_to(monkeypatch):
+    monkeypatch.setenv("PATH", f".::{peek_slot().paths.workdir}:/usr/bin:/bin")
+
+    scoring = judged("write(1, {'path': os.environ['PATH']})")
+
+    assert scoring.metadata["path"] == "/usr/bin:/bin"
+
+
+def test_where_the_student_could_write_to_the_root_the_script_runs_beside_its_result(monkeypatch):
+    workdir = peek_slot().paths.workdir
+    workdir.mkdir(parents=True, exist_ok=True)
+    monkeypatch.setattr(scoring_script, "installed_finder", lambda: None)
+    monkeypatch.chdir(workdir)
+
+    scoring = judged("write(1, {'cwd': os.getcwd(), 'out': os.path.dirname(out)})")
+
+    assert scoring.metadata["cwd"] == scoring.metadata["out"]
+
+
 # What the student's work can provoke counts as 0.
 
 
@@ -198,6 +233,7 @@ def test_nothing_is_looked_at_before_the_judge_is_asked():
         ("os.symlink('/nowhere', out)", "is a link, a folder or a special file"),
         ("os.mkfifo(out)", "is a link, a folder or a special file"),
         ("os.mkdir(out)", "is a link, a folder or a special file"),
+        ("write(1); os.link(out, out + '2')", "has another name too"),
     ],
 )
 def test_a_script_without_a_usable_result_counts_as_0_and_says_why(code, cause):
@@ -252,6 +288,44 @@ def test_a_child_in_the_background_delays_nothing_and_is_killed():
 
     scoring = judged(
         "import subprocess\nchild = subprocess.Popen(['sleep', '60'])\nwrite(1, {'pid': child.pid})"
+    )
+
+    assert time.monotonic() - started < 10
+    assert scoring.score == 1.0
+    assert wait_until_gone(int(scoring.metadata["pid"]))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only the group can be killed")
+def test_a_daemon_that_would_change_the_score_later_is_killed_first():
+    code = """
+write(0.25)
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        end = time.monotonic() + 30
+        while time.monotonic() < end:
+            write(1.0)
+    os._exit(0)
+os.wait()
+time.sleep(0.05)
+write(0.25)
+"""
+    for _ in range(5):
+        scoring = judged(code)
+        # What it wrote before the script ended is the script's; nothing comes after.
+        assert scoring.score in (0.25, 1.0) or "JSON" in scoring.metadata["error"]
+    time.sleep(0.05)
+    assert not [p for p in Path(tempfile.gettempdir()).glob("chalk-score-*") if p.is_dir()]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only the group can be killed")
+def test_a_daemon_in_its_own_session_delays_nothing_and_is_killed():
+    started = time.monotonic()
+
+    scoring = judged(
+        "import subprocess\n"
+        "child = subprocess.Popen(['sleep', '60'], start_new_session=True)\n"
+        "write(1, {'pid': child.pid})"
     )
 
     assert time.monotonic() - started < 10

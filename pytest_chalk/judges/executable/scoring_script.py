@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from pytest_chalk.discovery.alias_path import child_environment
 from pytest_chalk.discovery.module_names import installed_finder
 from pytest_chalk.grading.score_file import MAX_SCORE_FILE_BYTES, ScoreFileError, parse_score_file
-from pytest_chalk.sandbox import find_run, run_trusted
+from pytest_chalk.sandbox import find_run, run_trusted, safe_search_path, student_can_write
 from pytest_chalk.schemas.scoring import Scoring
 
 if TYPE_CHECKING:
@@ -111,12 +111,12 @@ def _fresh_directory() -> Iterator[Path]:
 
 
 def _run(script: ScoringScript, argv: tuple[str, ...]) -> Completed:
-    cwd = _project_root() if script.cwd is None else Path(script.cwd)
+    cwd = _default_cwd(Path(argv[-1]).parent) if script.cwd is None else Path(script.cwd)
     try:
         return run_trusted(
             argv,
             cwd=cwd,
-            env={**os.environ, **child_environment()},
+            env=_environment(),
             time_limit_s=script.time_limit_s,
             max_output_bytes=MAX_OUTPUT_BYTES,
         )
@@ -153,9 +153,23 @@ def _is_submission(path: str | Path) -> bool:
     return Path(os.path.abspath(path)).is_relative_to(run.submissions_dir)  # noqa: PTH100 - lexical
 
 
-def _project_root() -> Path:
+def _environment() -> dict[str, str]:
+    """Return our own variables, made safe for a program that runs near a student's files."""
+    return {
+        **os.environ,
+        **child_environment(),
+        "PATH": safe_search_path(os.environ.get("PATH", os.defpath)),
+        # Neither the directory that it runs in nor a home brings modules.
+        "PYTHONSAFEPATH": "1",
+        "PYTHONNOUSERSITE": "1",
+    }
+
+
+def _default_cwd(fresh: Path) -> Path:
+    """Return the project's root, or the result's own directory if the student can write there."""
     finder = installed_finder()
-    return Path.cwd() if finder is None else finder.settings.root
+    root = Path.cwd() if finder is None else finder.settings.root
+    return fresh if student_can_write(root) else root
 
 
 def _refuse_failure(
@@ -167,6 +181,8 @@ def _refuse_failure(
         how = f"was killed by signal {-completed.exit_code}"
     elif completed.exit_code > 0:
         how = f"exited {completed.exit_code}"
+    elif completed.survivors:
+        how = f"left {completed.survivors} processes that could not be killed"
     else:
         return
     cause = f"the scoring script {how}"
@@ -193,6 +209,9 @@ def _read_regular_file(path: Path) -> bytes:
         raise ScoreFileError(found="is a link, a folder or a special file")
     fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with open(fd, "rb") as opened:  # noqa: PTH123 - a descriptor, not a path
+        status = os.fstat(fd)
+        if status.st_uid != os.geteuid() or status.st_nlink != 1:
+            raise ScoreFileError(found="belongs to somebody else, or has another name too")
         return opened.read(MAX_SCORE_FILE_BYTES + 1)
 
 

@@ -1,0 +1,178 @@
+"""Finds and kills what a scoring script leaves behind, also what left its process group.
+
+While a script runs, this process is the reaper of its orphans: a daemon that made a session of its
+own becomes our child, and a look at our own children finds it. What a script starts inherits two
+marks, so that nobody else's children are hit: a variable, and a resource limit that nobody uses and
+that a wiped environment does not take away. Where there is no /proc, only the group can be killed.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import os
+import resource
+import signal
+import threading
+import time
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from pytest_chalk.sandbox.process_table import ON_LINUX
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MARK_VARIABLE = "CHALK_SCORING"
+"""Tells a script's processes from others; a script that runs scripts has its own mark in front."""
+
+LIMIT_MARKS = 100_000
+"""How many scripts in a row have a limit of their own: bytes of POSIX message queues, taken off the
+819,200 that are usual. Whoever has fewer than these must do with the variable."""
+
+KILL_DEADLINE_S = 2.0
+"""How long what is left is chased. A fork bomb that is faster has to be stopped by a limit."""
+
+PASS_INTERVAL_S = 0.002
+"""Between two looks while something is still dying."""
+
+MAX_ENVIRON_BYTES = 4_194_304
+"""Of a process's environment that is searched: the kernel takes a quarter of the stack at most."""
+
+_PR_SET_CHILD_SUBREAPER, _PR_GET_CHILD_SUBREAPER = 36, 37
+
+_numbers = itertools.count(1)
+_running: dict[str, int] = {}
+_guard = threading.Lock()
+_was_reaper = False
+
+
+class Adoption:
+    """One script's processes.
+
+    Attributes:
+        mark: To be put into the script's environment as `MARK_VARIABLE`.
+    """
+
+    def __init__(self) -> None:
+        number = next(_numbers)
+        outer = os.environ.get(MARK_VARIABLE, "")
+        self.mark = f"{outer}{os.getpid()}.{number}/"
+        self._limit = _limit_mark(number)
+        self._before = frozenset(_children())
+        self._pid = 0
+
+    @contextmanager
+    def starting(self) -> Iterator[None]:
+        """Give what is started in the block the limit that marks it."""
+        if self._limit is None:
+            yield
+            return
+        with _guard:
+            before = resource.getrlimit(resource.RLIMIT_MSGQUEUE)
+            resource.setrlimit(resource.RLIMIT_MSGQUEUE, (self._limit, before[1]))
+            try:
+                yield
+            finally:
+                resource.setrlimit(resource.RLIMIT_MSGQUEUE, before)
+
+    def started(self, pid: int) -> None:
+        """Take the script's own pid, which is its session too."""
+        self._pid = _running[self.mark] = pid
+
+    def kill_left(self) -> int:
+        """Kill what the script has left, once it was waited for; return how many would not die."""
+        end = time.monotonic() + KILL_DEADLINE_S
+        while left := [pid for pid in _children() if self._is_left(pid)]:
+            for pid in left:
+                with suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGKILL)
+            for pid in left:
+                with suppress(ChildProcessError):
+                    os.waitpid(pid, os.WNOHANG)
+            if time.monotonic() >= end:
+                return len(left)
+            time.sleep(PASS_INTERVAL_S)
+        return 0
+
+    def _is_left(self, pid: int) -> bool:
+        """Tell whether a child of ours is the script's orphan."""
+        if pid in self._before or pid in _running.values():
+            return False
+        if _session(pid) == self._pid or _has_limit(pid, self._limit):
+            return True
+        mark = f"\0{MARK_VARIABLE}={self.mark}".encode()
+        return mark in b"\0" + _read_whole(f"/proc/{pid}/environ")
+
+
+@contextmanager
+def adoption() -> Iterator[Adoption]:
+    """Be the reaper of a script's orphans until the block ends."""
+    adopted = Adoption()
+    with _guard:
+        _running[adopted.mark] = 0
+        if len(_running) == 1:
+            _become_reaper()
+    try:
+        yield adopted
+    finally:
+        with _guard:
+            del _running[adopted.mark]
+            if not _running and not _was_reaper:
+                _prctl(_PR_SET_CHILD_SUBREAPER, 0)
+
+
+def _become_reaper() -> None:
+    global _was_reaper  # noqa: PLW0603 - a property of the process, and so is this
+    if not ON_LINUX:
+        return
+    found = ctypes.c_int(0)
+    _prctl(_PR_GET_CHILD_SUBREAPER, ctypes.addressof(found))
+    _was_reaper = bool(found.value)
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def _prctl(option: int, argument: int) -> None:
+    if ON_LINUX:
+        ctypes.CDLL(None).prctl(option, ctypes.c_ulong(argument), 0, 0, 0)
+
+
+def _children() -> list[int]:
+    """Return the pids of this process's children; none where there is no such list."""
+    found: list[int] = []
+    if ON_LINUX:
+        for thread in os.listdir("/proc/self/task"):  # noqa: PTH208 - speed
+            found += map(int, _read_whole(f"/proc/self/task/{thread}/children").split())
+    return found
+
+
+def _session(pid: int) -> int:
+    with suppress(OSError):
+        return os.getsid(pid)
+    return -1
+
+
+def _limit_mark(number: int) -> int | None:
+    """Return the limit that marks a script; None where there is none to spare."""
+    if not ON_LINUX:
+        return None
+    soft = resource.getrlimit(resource.RLIMIT_MSGQUEUE)[0]
+    if soft == resource.RLIM_INFINITY or soft <= LIMIT_MARKS:
+        return None
+    return soft - 1 - number % LIMIT_MARKS
+
+
+def _has_limit(pid: int, limit: int | None) -> bool:
+    if limit is None:
+        return False
+    with suppress(OSError):
+        return resource.prlimit(pid, resource.RLIMIT_MSGQUEUE)[0] == limit
+    return False
+
+
+def _read_whole(path: str) -> bytes:
+    try:
+        with open(path, "rb", buffering=0) as opened:  # noqa: PTH123 - speed
+            return b"".join(iter(lambda: opened.read(65_536), b""))[:MAX_ENVIRON_BYTES]
+    except OSError:
+        return b""

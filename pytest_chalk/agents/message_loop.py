@@ -89,6 +89,7 @@ class MessageLoop:
             tools=self._toolbox.schemas,
             time_limit_s=work.clock.seconds_left(),
             on_retry=lambda retry: conversation.emit(RetryEvent(**asdict(retry))),
+            step=work.index,
         )
         reply = self._model.reply(request)
         window = self._config.resolve_step_context_window_limit(work.index)

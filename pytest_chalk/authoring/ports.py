@@ -37,13 +37,15 @@ class Retry:
 class ModelRequest:
     """One turn asked of a model: the whole conversation, the tools, and the seconds left.
 
-    `on_retry` is told of each retry before the wait, so that it can be written down.
+    `on_retry` is told of each retry before the wait, so that it can be written down. `step` is the
+    step of the run that it belongs to, from 0.
     """
 
     messages: Sequence[Message]
     tools: Sequence[ToolSchema]
     time_limit_s: float | None = None
     on_retry: Callable[[Retry], None] | None = None
+    step: int = 0
 
 
 @dataclass(frozen=True)

@@ -165,6 +165,7 @@ class _CassetteModel:
         cassette.add(
             {
                 "border": self._border,
+                "step": request.step,
                 "turn": turn,
                 "tools": [tool.name for tool in request.tools],
                 "added": added,
@@ -182,12 +183,16 @@ class _CassetteModel:
     def _replay(self, turn: int, request: ModelRequest) -> ModelReply:
         cassette = self._cassette
         entry = cassette.find(self._border, turn)
+        at = f"step {request.step + 1}, turn {turn + 1}"
         if entry is None:
-            raise CassetteMissError(cassette.path, f"it has no turn {turn + 1}")
+            raise CassetteMissError(cassette.path, f"{at}: it has no turn {turn + 1}")
+        if entry.get("step", request.step) != request.step:
+            problem = f"{at}: in the recording this turn belongs to step {entry['step'] + 1}"
+            raise CassetteMissError(cassette.path, problem)
         wanted = cassette.normalised(_as_json(request.messages))
         recorded = cassette.conversation(self._border, turn)
         if wanted != recorded:
-            raise CassetteMissError(cassette.path, f"turn {turn + 1}:\n{_diff(recorded, wanted)}")
+            raise CassetteMissError(cassette.path, f"{at}:\n{_diff(recorded, wanted)}")
         reply = cassette.restored(entry["reply"])
         return ModelReply(
             Message.model_validate(reply["message"]),

@@ -98,11 +98,14 @@ class SessionAccount:
         if self._journal is None:
             return
         problems = list(self.verdict.problems) if self.verdict else []
-        usage = sum((run.usage for run in self.ledger.runs), Usage())
+        runs = self.ledger.runs
+        usage = sum((run.usage for run in runs), Usage())
+        judge_usage = sum((run.judge_usage for run in runs), Usage())
         entry = {
             "exit_status": exit_status,
             "problems": problems,
             "usage": usage.model_dump(mode="json"),
+            "judge_usage": judge_usage.model_dump(mode="json"),
             "finished_at": _now(),
         }
         self._append("session_finished", entry, sync=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pytest_chalk.errors import BudgetSpent, RunOptionError
-from pytest_chalk.schemas.spending import Spent
 from pytest_chalk.store.spending import SpendingFile
 
 if TYPE_CHECKING:
@@ -15,12 +14,12 @@ if TYPE_CHECKING:
     from pytest_chalk.models.pricing import Price
     from pytest_chalk.plugin.settings import SessionSettings
     from pytest_chalk.runner.students import Student
-    from pytest_chalk.schemas.spending import Budget
+    from pytest_chalk.schemas.spending import Budget, Spent
     from pytest_chalk.store.session_directory import SessionDirectory
 
 
 class SessionPurse:
-    """Pays for turns, one for all processes of the session. Without a bound it keeps nothing."""
+    """Pays for turns, one for all processes of the session, and for those that resume it."""
 
     def __init__(self, budget: Budget, directory: SessionDirectory) -> None:
         self.budget = budget
@@ -38,13 +37,12 @@ class SessionPurse:
             raise BudgetSpent(why)
 
     def pay(self, spent: Spent) -> None:
-        """Take away what a turn used."""
-        if self.budget.is_bound:
-            self._opened().add(spent)
+        """Take away what a turn used; also without a bound, for one may come on resuming."""
+        self._opened().add(spent)
 
     def total(self) -> Spent:
-        """Return what the session has spent; nothing where it has no bound."""
-        return self._opened().total() if self.budget.is_bound else Spent()
+        """Return what the session has spent."""
+        return self._opened().total()
 
     def _opened(self) -> SpendingFile:
         if self._file is None:

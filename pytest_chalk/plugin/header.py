@@ -44,7 +44,8 @@ def render_plan(settings: SessionSettings, models: Sequence[str]) -> str:
     `models` names the one of each run; empty where a conftest brings its own.
     """
     counts = [f"{name or 'of a conftest'} x {count}" for name, count in Counter(models).items()]
-    runs = f"{len(models)} run{'' if len(models) == 1 else 's'}"
+    most = "at most " if settings.epochs.auto else ""
+    runs = f"{most}{len(models)} run{'' if len(models) == 1 else 's'}"
     budget = f"; budget {settings.budget.describe()}" if settings.budget.is_bound else ""
     return f"chalk: {runs} to make: {', '.join(counts)}{budget}"
 

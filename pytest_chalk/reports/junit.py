@@ -249,7 +249,7 @@ def _run_properties(nodeid: str, run: RunRecord) -> dict[str, str]:
         "chalk.turns": str(run.usage.turns),
         "chalk.input_tokens": str(run.usage.input_tokens),
         "chalk.output_tokens": str(run.usage.output_tokens),
-        "chalk.usd": "" if run.usage.usd is None else repr(run.usage.usd),
+        "chalk.usd": "" if run.usd is None else repr(run.usd),
         "chalk.isolation": run.isolation,
         "chalk.transcript": run.transcript,
     }

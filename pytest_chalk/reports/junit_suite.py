@@ -41,7 +41,7 @@ def suite_properties(
         values["chalk.gate"] = "passed" if gate else "failed"
     if mean is not None:
         values["chalk.mean_score"] = f"{mean:.6g}"
-    usd = sum_usd(run.usage.usd for run in runs)
+    usd = sum_usd(run.usd for run in runs)
     if usd is not None:
         values["chalk.usd"] = repr(usd)
     return values

@@ -49,7 +49,7 @@ def _rows(runs: Sequence[RunRecord]) -> list[tuple[str, ...]]:
     for run in runs:
         grouped.setdefault((run.task_id, run.model), []).append(run)
     rows = [COLUMNS, *(_row(task, model, group) for (task, model), group in grouped.items())]
-    if not any(run.usage.usd for run in runs):
+    if not any(run.usd for run in runs):
         rows = [(*row[:COST], *row[COST + 1 :]) for row in rows]
     if any(len(group) > 1 for group in grouped.values()):
         repeated = [(mean_interval_of(group), passes_of(group)) for group in grouped.values()]
@@ -63,7 +63,7 @@ def _rows(runs: Sequence[RunRecord]) -> list[tuple[str, ...]]:
 
 def _row(task: str, model: str, runs: Sequence[RunRecord]) -> tuple[str, ...]:
     tokens = sum(run.usage.input_tokens + run.usage.output_tokens for run in runs)
-    usd = sum_usd(run.usage.usd for run in runs)
+    usd = sum_usd(run.usd for run in runs)
     done = sum(step.outcome == "passed" for run in runs for step in run.steps)
     planned = sum(len(run.steps) + len(run.not_reached) for run in runs)
     return (

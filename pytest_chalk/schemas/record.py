@@ -174,6 +174,11 @@ class RunRecord(Frozen):
     isolation: str = ""
 
     @property
+    def usd(self) -> float | None:
+        """What the student and the judges cost together; None where no price is known."""
+        return sum_usd([self.usage.usd, self.judge_usage.usd])
+
+    @property
     def is_scored(self) -> bool:
         """Whether the score counts: the work was measured, whatever it was worth."""
         return self.outcome in {"passed", "failed", "misbehaved"}

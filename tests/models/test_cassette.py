@@ -145,3 +145,16 @@ def test_a_recording_can_be_read_and_reviewed(tmp_path: Path):
         "tool_call_id": "call_0_0",
     }
     assert turns[1]["reply"]["message"] == {"content": "done in /work/slot-3"}
+
+
+def test_a_turn_of_another_step_is_a_miss(tmp_path: Path):
+    path = tmp_path / "task.json"
+    told = [Message(role="user", content="Go.")]
+    recording = Cassette(path, "record").wrap(ScriptedModel(["a"]))
+    recording.reply(ModelRequest(told, (BASH,), step=1))
+    replaying = Cassette(path, "replay")
+
+    assert json.loads(path.read_text())["turns"][0]["step"] == 1
+    assert replaying.wrap(MustNotBeAsked()).reply(ModelRequest(told, (BASH,), step=1))
+    with pytest.raises(CassetteMissError, match=r"step 1, turn 1: .* belongs to step 2"):
+        replaying.wrap(MustNotBeAsked()).reply(ModelRequest(told, (BASH,), step=0))

@@ -10,7 +10,8 @@ import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpcore  # noqa: F401 - loaded once: httpx keeps its exceptions from the first time
+import httpcore  # noqa: F401 - loaded once, as are httpx and what keeps their classes
+import httpx  # noqa: F401
 import pytest
 from inner_pytest import plugins
 

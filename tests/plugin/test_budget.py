@@ -327,3 +327,55 @@ def test_what_is_to_run_in_workers_is_said_once(several: Project):
 
     lines = [line for line in result.outlines if "runs to make" in line]
     assert lines == ["chalk: 4 runs to make: noop x 2, oracle x 2"]
+
+
+def test_a_session_that_is_gone_on_with_has_spent_what_it_spent_before(several: Project):
+    first = several.run(talker(), "-k", "n2 or n3", "--chalk-token-limit=25")
+    spent = json.loads((several.path / ".chalk/latest/spending.json").read_text())["tokens"]
+
+    same = several.run(talker(), "-k", "n2 or n3", "--chalk-token-limit=25", "--chalk-resume")
+    more = several.run(talker(), "-k", "n2 or n3", "--chalk-token-limit=1000", "--chalk-resume")
+
+    assert (first.ret, same.ret, more.ret) == (1, 1, 0), more.stdout.str()
+    assert outcomes(several) == ["passed", "passed"]
+    same.stdout.fnmatch_lines(
+        [
+            "chalk: 1 run to make: *; budget 25 tokens",
+            f"budget: {spent} of 25 tokens spent; 1 run not run",
+        ]
+    )
+
+
+def test_a_bound_that_comes_on_resuming_counts_what_was_spent_without_one(several: Project):
+    several.run(talker(), "-k", "n2")
+
+    result = several.run(talker(), "-k", "n2 or n3", "--chalk-token-limit=5", "--chalk-resume")
+
+    assert outcomes(several) == ["not_run", "passed"]
+    result.stdout.fnmatch_lines(["budget: 21 of 5 tokens spent; 1 run not run"])
+
+
+JUDGED = """
+from chalk.judges import RubricJudge
+
+judge = RubricJudge([{"criterion": "It is good.", "weight": 1.0}])
+One = task("one", step("work", judge, solution="echo good"))
+Two = task("two", step("work", judge, solution="echo good"))
+"""
+
+
+def test_what_judges_ask_is_paid_from_the_same_budget(several: Project):
+    several.task("one", JUDGED)
+    judge = "--chalk-judge-model=openai/mock?text=YES"
+
+    whole = several.run(judge, "--chalk-prices=prices.json", "-k", "one or two")
+    records = several.runs().values()
+    bound = several.run(judge, "--chalk-token-limit=5", "-k", "one or two")
+
+    assert whole.ret == 0, whole.stdout.str()
+    assert all(r["usage"]["usd"] is None and r["judge_usage"]["usd"] > 0 for r in records)
+    whole.stdout.fnmatch_lines(["task *cost *time", "one * $0.00*"])
+    assert 'name="chalk.usd"' in whole.stdout.str() + (several.path / "report.xml").read_text()
+    assert bound.ret == 1
+    assert [run["outcome"] for run in several.runs().values()] == ["passed", "not_run"]
+    assert "budget: " in several.runs()["two"]["reason"]

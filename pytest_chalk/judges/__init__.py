@@ -4,6 +4,7 @@ from pytest_chalk.authoring.judge import Judge
 from pytest_chalk.judges.executable import ExecutableJudge
 from pytest_chalk.judges.file import FileJudge
 from pytest_chalk.judges.hidden_tests import HiddenTestsJudge
+from pytest_chalk.judges.regex import RegexJudge
 from pytest_chalk.judges.rubric import (
     AnswersContext,
     FileContext,
@@ -12,7 +13,7 @@ from pytest_chalk.judges.rubric import (
     RubricJudge,
     TranscriptContext,
 )
-from pytest_chalk.judges.simple import AlwaysPassJudge, RegexJudge
+from pytest_chalk.judges.simple import AlwaysPassJudge
 
 __all__ = [
     "AlwaysPassJudge",

@@ -1,13 +1,16 @@
-"""Judges that look at nothing but the transcript."""
+"""Judges that look at nothing but the transcript: regular expressions, and none."""
 
 from __future__ import annotations
 
 import re
+import signal
+import threading
+import time
 
 import pytest
 
 from pytest_chalk.judges import AlwaysPassJudge, RegexJudge
-from pytest_chalk.judges.simple import NO_MATCH
+from pytest_chalk.judges.regex import NO_MATCH
 from pytest_chalk.schemas.chat import Function, Message, ToolCall
 from pytest_chalk.schemas.scoring import Scoring
 from pytest_chalk.schemas.transcript import (
@@ -131,3 +134,116 @@ def test_patterns_may_come_from_a_generator_and_be_used_twice():
     judge = RegexJudge(re.compile(p) for p in ["a"])
 
     assert judge.evaluate(transcript()) == judge.evaluate(transcript()) == missed("a")
+
+
+# Patterns that a text makes endless.
+
+CATASTROPHE = re.compile(r"(a+)+$")
+BAIT = "a" * 40 + "b"
+
+
+def in_main_thread(call):
+    return call()
+
+
+def in_another_thread(call):
+    came = []
+    thread = threading.Thread(target=lambda: came.append(call()))
+    thread.start()
+    thread.join()
+    return came[0]
+
+
+@pytest.mark.parametrize("where", [in_main_thread, in_another_thread])
+def test_a_catastrophic_pattern_ends_at_its_time_limit_and_fails(where):
+    judge = RegexJudge([re.compile("b$"), CATASTROPHE, re.compile("c")], timeout_s=0.5)
+    started = time.monotonic()
+
+    scoring = where(lambda: judge.evaluate(transcript(said(BAIT))))
+
+    assert time.monotonic() - started < 6
+    assert (scoring.score, scoring.continue_task, scoring.void) == (0.0, False, None)
+    assert scoring.metadata == {
+        "(a+)+$": "Given up after 0.5 s of CPU time for all patterns.",
+        "c": "Given up after 0.5 s of CPU time for all patterns.",
+        "error": "the search for '(a+)+$' took too long",
+    }
+
+
+@pytest.mark.parametrize("where", [in_main_thread, in_another_thread])
+def test_flags_text_and_misses_are_the_same_in_any_thread(where):
+    judge = RegexJudge(
+        [
+            re.compile("ADA", re.IGNORECASE),
+            re.compile("x"),
+            re.compile("^b.c$", re.MULTILINE | re.DOTALL),
+        ]
+    )
+
+    scoring = where(lambda: judge.evaluate(transcript(said("ada \ud800\n\u2028"), said("b\nc"))))
+
+    assert scoring == missed("x")
+
+
+def test_the_timer_and_its_signal_are_as_before():
+    before = signal.getsignal(signal.SIGVTALRM)
+
+    RegexJudge([CATASTROPHE], timeout_s=0.05).evaluate(transcript(said(BAIT)))
+
+    assert signal.getsignal(signal.SIGVTALRM) is before
+    assert signal.getitimer(signal.ITIMER_VIRTUAL) == (0.0, 0.0)
+
+
+def test_a_timer_that_somebody_else_has_set_is_left_alone():
+    rang = []
+    before = signal.signal(signal.SIGVTALRM, lambda *_: rang.append(1))
+    signal.setitimer(signal.ITIMER_VIRTUAL, 100)
+    try:
+        scoring = RegexJudge([CATASTROPHE], timeout_s=0.2).evaluate(transcript(said(BAIT)))
+
+        assert "error" in scoring.metadata
+        assert 0 < signal.getitimer(signal.ITIMER_VIRTUAL)[0] < 101
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
+
+
+def test_other_threads_do_not_use_up_the_time():
+    stop = threading.Event()
+
+    def burn():
+        while not stop.is_set():
+            pass
+
+    burning = threading.Thread(target=burn)
+    burning.start()
+
+    class Slow:
+        pattern = "slow"
+
+        def search(self, said):
+            end = time.thread_time() + 0.15
+            while time.thread_time() < end:
+                pass
+            return True
+
+    scoring = RegexJudge([Slow()], timeout_s=0.25).evaluate(transcript(said("x")))
+
+    stop.set()
+    burning.join()
+    assert scoring == PASS
+
+
+def test_only_the_last_message_counts_where_that_is_wanted():
+    every_answer = [said(f"answer: {n}") for n in range(50)]
+    judge = RegexJudge([re.compile("answer: 42")], last_message=True)
+
+    assert judge.evaluate(transcript(*every_answer)).score == 0.0
+    assert judge.evaluate(transcript(*every_answer, said("answer: 42"))) == PASS
+    assert judge.evaluate(transcript(said("answer: 42"), Message(tool_calls=(CALL,)))) == PASS
+    assert judge.evaluate(transcript()).score == 0.0
+
+
+def test_a_pattern_of_bytes_is_refused_at_once():
+    with pytest.raises(TypeError, match="patterns of text"):
+        RegexJudge([re.compile(b"42")])

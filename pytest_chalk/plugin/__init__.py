@@ -18,7 +18,7 @@ from pytest_chalk.plugin.fixtures import (
     chalk_student,
     chalk_submissions,
 )
-from pytest_chalk.plugin.options import add_options, any_flag
+from pytest_chalk.plugin.options import add_options, any_flag, write_out
 from pytest_chalk.plugin.project import discovery_settings, has_tasks, will_run_tasks
 
 __all__ = [
@@ -45,8 +45,9 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> None:
     """Make the import names of task code work before the first conftest may use them."""
+    write_out(args)
     settings = discovery_settings(early_config)
     from pytest_chalk.discovery.alias_path import install_aliases
 

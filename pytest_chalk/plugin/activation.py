@@ -13,8 +13,9 @@ from pytest_chalk.plugin.baseline import read_baseline
 from pytest_chalk.plugin.budget import SessionPurse, check_prices
 from pytest_chalk.plugin.option_reader import OptionReader
 from pytest_chalk.plugin.project import discovery_settings
+from pytest_chalk.plugin.rejudged import find_rejudged
 from pytest_chalk.plugin.resuming import find_resumed
-from pytest_chalk.plugin.settings import read_settings
+from pytest_chalk.plugin.settings import as_then, read_settings
 from pytest_chalk.plugin.state import STATE, ChalkState, is_worker, session_directory
 
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ def activate(config: pytest.Config) -> ChalkState:
         directory, resumed = find_resumed(
             config, settings.results, session_directory(config, settings)
         )
+        rejudged = find_rejudged(config, settings.results, directory)
+        settings = as_then(settings, rejudged)
         state = ChalkState(
             config=config,
             settings=settings,
@@ -49,6 +52,7 @@ def activate(config: pytest.Config) -> ChalkState:
             directory=directory,
             purse=SessionPurse(settings.budget, directory),
             resumed=resumed,
+            rejudged=rejudged,
         )
         config.stash[STATE] = state
         baseline = None if is_worker(config) else read_baseline(settings.results)

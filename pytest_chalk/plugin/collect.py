@@ -16,6 +16,7 @@ from pytest_chalk.errors import TaskDefinitionError
 from pytest_chalk.plugin.fixture_values import filled_in, fixture_names
 from pytest_chalk.plugin.items import IS_RUNNER, TaskItem, make_runner
 from pytest_chalk.plugin.marker import epochs_of, read_mark
+from pytest_chalk.plugin.rejudging import rejudge_item
 from pytest_chalk.plugin.running import run_item
 from pytest_chalk.plugin.state import STATE, only_looks
 from pytest_chalk.sandbox import acquire_slot
@@ -143,7 +144,8 @@ class TaskModule(pytest.Module):
             return []
         repeats = epochs_of(task_class, self.config.stash[STATE].settings).most > 1
         names = (*self._fixture_names, "chalk_epoch") if repeats else self._fixture_names
-        runner = make_runner(task_class, name, run_item, names)
+        run = run_item if self.config.stash[STATE].rejudged is None else rejudge_item
+        runner = make_runner(task_class, name, run, names)
         # pytest itself makes the functions: fixtures, marks and parametrize work as for any test.
         functions = self.ihook.pytest_pycollect_makeitem(collector=self, name=name, obj=runner)
         return [TaskItem.adopt(function, runner, task_class, filled_in) for function in functions]

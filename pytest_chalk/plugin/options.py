@@ -17,7 +17,11 @@ if TYPE_CHECKING:
 
     import pytest
 
-Kind: TypeAlias = Literal["text", "list", "flag"]
+Kind: TypeAlias = Literal["text", "list", "flag", "optional"]
+"""`optional`: a flag that may have a value, then written with `=`."""
+
+BARE = "changed"
+"""What an optional flag means without a value."""
 
 
 class OptionSpec(NamedTuple):
@@ -112,6 +116,12 @@ SPECS = (
         "resume", "go on with the newest session: run what it has no verdict on", kind="flag"
     ),
     OptionSpec("session", "go on with this session", "ID"),
+    OptionSpec(
+        "rejudge",
+        "judge the newest session's work again where judges have changed; =all: everywhere",
+        "WHICH",
+        kind="optional",
+    ),
     OptionSpec("baseline", "scores to compare with: fail on a significant drop only", "FILE"),
     OptionSpec("update-baseline", "write the baseline anew from this session", kind="flag"),
     OptionSpec(
@@ -134,12 +144,22 @@ def add_options(parser: pytest.Parser) -> None:
     for spec in SPECS:
         if not spec.ini_only and spec.kind == "flag":
             group.addoption(spec.flag, action="store_true", default=None, help=spec.help)
+        elif spec.kind == "optional":
+            group.addoption(
+                spec.flag, nargs="?", const=BARE, metavar=spec.metavar, default=None, help=spec.help
+            )
         elif not spec.ini_only:
             group.addoption(
                 spec.flag, action="append", default=None, metavar=spec.metavar, help=spec.help
             )
         ini_type: Literal["args", "string"] = "args" if spec.kind == "list" else "string"
         parser.addini(spec.ini, spec.help, type=ini_type, default=None)
+
+
+def write_out(args: list[str]) -> None:
+    """Give bare optional flags their value: argparse would take the next argument for it."""
+    bare = {spec.flag for spec in SPECS if spec.kind == "optional"}
+    args[:] = [f"{argument}={BARE}" if argument in bare else argument for argument in args]
 
 
 def find_given(
@@ -152,10 +172,9 @@ def find_given(
     spec = _BY_NOUN[noun]
     if not spec.ini_only:
         from_line = config.getoption(spec.flag) if options is None else spec.value_in(options)
-        if from_line is True:
-            return Given(("true",), spec.flag, ON_COMMAND_LINE)
         if from_line:
-            return Given(tuple(from_line), spec.flag, ON_COMMAND_LINE)
+            listed = from_line if isinstance(from_line, list) else [str(from_line).lower()]
+            return Given(tuple(listed), spec.flag, ON_COMMAND_LINE)
     from_environment = os.environ.get(spec.variable)
     if from_environment:
         texts = from_environment.split() if spec.kind == "list" else [from_environment]

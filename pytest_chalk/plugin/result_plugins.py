@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from pytest_chalk.plugin.auto_epochs import AutoEpochs
 from pytest_chalk.plugin.marker import DECLARATION
+from pytest_chalk.plugin.rejudging import RejudgeReport
 from pytest_chalk.plugin.resuming import Resuming
 
 if TYPE_CHECKING:
@@ -28,6 +29,11 @@ def register_in_controller(
     config: pytest.Config, account: SessionAccount, baseline: Baseline | None
 ) -> None:
     """Register what looks at the session as a whole."""
+    rejudged = account.state.rejudged
+    if rejudged is not None:
+        report = RejudgeReport(rejudged)
+        config.pluginmanager.register(report, "chalk-rejudge")
+        account.checks.append(report.take)
     if baseline is not None:
         config.pluginmanager.register(baseline, "chalk-baseline")
         account.checks.append(baseline.problems)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pytest_chalk.plugin.parsers import boolean, word
+from pytest_chalk.plugin.options import BARE
+from pytest_chalk.plugin.parsers import boolean, one_of, word
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,12 +21,14 @@ class ResultSettings:
     Attributes:
         resume: Whether to go on with an earlier session.
         session_id: Which one; empty for the newest.
+        rejudge: `changed` or `all`; empty for no judging again.
         baseline: The file to compare with, if any.
         update_baseline: Whether to write it anew instead.
     """
 
     resume: bool = False
     session_id: str = ""
+    rejudge: str = ""
     baseline: Path | None = None
     update_baseline: bool = False
 
@@ -38,9 +41,11 @@ def read_result_settings(reader: OptionReader) -> ResultSettings:
     """
     session_id = reader.read("session", word, "")
     resume = reader.read("resume", boolean, default=False)
+    rejudge = reader.read("rejudge", one_of(BARE, "all"), "")
     return ResultSettings(
-        resume=resume or bool(session_id),
+        resume=not rejudge and (resume or bool(session_id)),
         session_id=session_id,
+        rejudge=rejudge,
         baseline=reader.path("baseline"),
         update_baseline=reader.read("update-baseline", boolean, default=False),
     )

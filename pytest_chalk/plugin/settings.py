@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, cast
 
 from pytest_chalk.errors import RunOptionError
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from pytest_chalk.models.cassette import CassetteMode
     from pytest_chalk.models.pricing import PriceTable
+    from pytest_chalk.plugin.rejudged import Rejudged
     from pytest_chalk.sandbox.isolation import Asked
     from pytest_chalk.schemas.run_config import RunConfig
 
@@ -143,6 +144,15 @@ def read_settings(config: pytest.Config) -> SessionSettings:
 def _cassette_mode(reader: OptionReader) -> Literal["off"] | CassetteMode:
     mode = reader.read("cassette", one_of("off", "replay", "record", "auto"), "off")
     return cast("CassetteMode", mode)
+
+
+def as_then(settings: SessionSettings, rejudged: Rejudged | None) -> SessionSettings:
+    """Return the settings with the students and epochs of a session that is judged again."""
+    if rejudged is None:
+        return settings
+    models = settings.models if settings.models_source != "default" else rejudged.models
+    repeats = Epochs(rejudged.epochs) if settings.epochs == Epochs() else settings.epochs
+    return replace(settings, models=models, epochs=repeats)
 
 
 def _read_gate(reader: OptionReader) -> Gate:

@@ -9,6 +9,7 @@ import pytest
 
 from pytest_chalk.errors import RunOptionError
 from pytest_chalk.plugin.project import LOOKING
+from pytest_chalk.plugin.rejudged import AbsentStudent
 from pytest_chalk.runner.students import BUILT_IN, check_student, is_model
 from pytest_chalk.store.session_directory import SessionDirectory, new_session_id
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from pytest_chalk.discovery.classes import TaskRegistry
     from pytest_chalk.discovery.settings import DiscoverySettings
     from pytest_chalk.plugin.budget import SessionPurse
+    from pytest_chalk.plugin.rejudged import Rejudged
     from pytest_chalk.plugin.resumed import Resumed
     from pytest_chalk.plugin.settings import SessionSettings
     from pytest_chalk.runner.students import Student
@@ -36,6 +38,7 @@ class ChalkState:
     directory: SessionDirectory
     purse: SessionPurse
     resumed: Resumed | None = None
+    rejudged: Rejudged | None = None
     students: dict[str, Student] = field(default_factory=dict)
     judges: dict[str, Model] = field(default_factory=dict)
 
@@ -47,7 +50,10 @@ class ChalkState:
         """
         if name not in self.students:
             where = _Naming(self.settings.models_source, "--chalk-model", self.settings.allow_paid)
-            made = name if name in BUILT_IN else self._make_model(name, where)
+            if self.rejudged is not None:
+                made: object = AbsentStudent(name)
+            else:
+                made = name if name in BUILT_IN else self._make_model(name, where)
             self.students[name] = check_student(made)
         return self.students[name]
 

@@ -54,6 +54,7 @@ def judge_record(  # noqa: PLR0913 - all but the record have a default, and are 
     pass_rule: PassRule | None = None,
     hook_arguments: Mapping[str, object] | None = None,
     judge_models: JudgeModels | None = None,
+    only_changed: bool = False,
 ) -> RunRecord:
     """Return the record with the word of today's judges on the work that was done then.
 
@@ -69,6 +70,7 @@ def judge_record(  # noqa: PLR0913 - all but the record have a default, and are 
         config: None for the run's own.
         pass_rule: None for the default: any score above 0.
         hook_arguments: What `pre_hook` asks for beyond itself, by name.
+        only_changed: Leave steps as they are whose judge is the one that scored them then.
         judge_models: Finds the models that judges ask; None for those that judges name themselves.
 
     Raises:
@@ -83,7 +85,9 @@ def judge_record(  # noqa: PLR0913 - all but the record have a default, and are 
     if found_config is None:
         raise _cannot(record, "it does not say how it was configured", "Give config=RunConfig(...)")
     found_class = task_class or _find_class(record)
-    scene = _Scene(found_config, pass_rule or PassRule(), judge_models or PlainJudgeModels())
+    scene = _Scene(
+        found_config, pass_rule or PassRule(), judge_models or PlainJudgeModels(), only_changed
+    )
     again = _Again(record, transcript, scene)
     with _place(record):
         return again.run(found_class, hook_arguments or {})
@@ -113,6 +117,7 @@ class _Scene:
     config: RunConfig
     rule: PassRule
     judge_models: JudgeModels
+    only_changed: bool
 
 
 class _Prefix:
@@ -192,7 +197,7 @@ class _Again:
                 )
                 name = names[before.index]
                 again = StepRun(scene, step, index=before.index, of=len(steps), name=name)
-                record = again.judge_again(before)
+                record = again.judge_again(before, only_if_changed=self._scene.only_changed)
             yield record
             if not goes_on(record):
                 return

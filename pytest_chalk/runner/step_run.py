@@ -14,6 +14,7 @@ from pytest_chalk.authoring.step_clock import StepClock
 from pytest_chalk.errors import BudgetSpent, TaskDefinitionError
 from pytest_chalk.models.judge_models import PlainJudgeModels
 from pytest_chalk.reports.clean import clean_object, clean_text
+from pytest_chalk.runner.judge_identity import judge_identity
 from pytest_chalk.runner.user_code import Misbehaved, Returned, call_user_code, failure_of
 from pytest_chalk.runner.verdict import is_partial, passes, reason_for_failing, step_names
 from pytest_chalk.sandbox import save_student_artifact
@@ -112,6 +113,7 @@ class StepRun:
         self.index, self.of, self.name = index, of, name
         self._scene, self._step = scene, step
         self._instructions = ""
+        self._judge = self._known_judge = ""
         self._started_s = time.monotonic()
         self._events_before = len(scene.transcript.events)
         self._turns_before = scene.conversation.assistant_turns
@@ -134,10 +136,16 @@ class StepRun:
         transcript.sync()
         return self._record(verdict, hook_failure)
 
-    def judge_again(self, before: StepRecord) -> StepRecord:
-        """Return the record that `before` becomes by another word of the judge."""
+    def judge_again(self, before: StepRecord, *, only_if_changed: bool = False) -> StepRecord:
+        """Return the record that `before` becomes by another word of the judge.
+
+        With `only_if_changed` the judge is not asked if it is the one that spoke then.
+        """
+        self._known_judge = before.judge if only_if_changed else ""
         try:
             verdict = self._reach_verdict(lambda: before.limit, is_again=True)
+        except _SameJudgeError:
+            return before
         finally:
             hook_failure = self._run_post_hook()
         record = self._record(verdict, hook_failure)
@@ -195,6 +203,9 @@ class StepRun:
         step = self._step
         _watched_value("pre_scoring_hook", step.pre_scoring_hook)
         judge = _watched_value("judge", lambda: _judge_of(step))
+        self._judge = judge_identity(step, judge)
+        if self._judge == self._known_judge:
+            raise _SameJudgeError
         transcript = self._scene.transcript.transcript()
         with enter_judging(Judging(self.index, self._scene.judge_models, self._take_down)):
             return _watched_value(
@@ -259,6 +270,7 @@ class StepRun:
             limit=verdict.limit,
             failure=failure,
             usage=self._usage(),
+            judge=self._judge,
             judge_usage=self._judge_usage(),
             duration_s=round(time.monotonic() - self._started_s, 6),
             instructions=clean_text(self._instructions),
@@ -297,6 +309,10 @@ class _StageFailedError(Exception):
     def __init__(self, failure: Failure) -> None:
         self.failure = failure
         super().__init__(failure.summary)
+
+
+class _SameJudgeError(Exception):
+    """The judge is the one that has spoken already."""
 
 
 class _MisbehavedError(Exception):

@@ -114,6 +114,7 @@ class StepRecord(Frozen):
         score: None when the step was not scored; a void score of a broken judge is None too.
         partial: Passed with a score between 0 and 1 under no pass score.
         reason: Why the outcome is what it is, in a sentence; empty for a plain pass.
+        judge: Identity of the judge that scored it: changes with its code and arguments.
         judge_usage: What the judge's own questions to a model used; `usage` is the student's.
         failure: What broke, for `error`; also beside a score when only `post_hook` broke.
     """
@@ -130,6 +131,7 @@ class StepRecord(Frozen):
     limit: LimitHit | None = None
     failure: Failure | None = None
     usage: Usage = Usage()
+    judge: str = ""
     judge_usage: Usage = Usage()
     duration_s: float = 0.0
     instructions: Text = ""

@@ -192,6 +192,7 @@ def _junit(chosen: argparse.Namespace) -> int:
     ]
     gate = None if log.problems is None else not log.problems
     properties = suite_properties(log.session_id, log.runs, log.planned_runs, gate=gate)
+    properties |= log.isolation
     style = JunitStyle(steps=log.junit_steps, properties=log.junit_properties)
     rewrite_junit(root, cases, properties, style)
     text = ET.tostring(root, encoding="unicode", xml_declaration=False)

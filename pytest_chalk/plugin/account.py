@@ -11,6 +11,7 @@ import pytest
 
 from pytest_chalk.errors import MachineError
 from pytest_chalk.plugin.gate import GateVerdict, judge_session
+from pytest_chalk.plugin.isolation_facts import isolation_facts
 from pytest_chalk.plugin.ledger import Ledger
 from pytest_chalk.schemas.record import RunRecord, Usage
 from pytest_chalk.store.journal import Journal
@@ -106,6 +107,7 @@ class SessionAccount:
             "problems": problems,
             "usage": usage.model_dump(mode="json"),
             "judge_usage": judge_usage.model_dump(mode="json"),
+            "isolation": isolation_facts(self.ledger.runs),
             "finished_at": _now(),
         }
         self._append("session_finished", entry, sync=True)

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pytest_chalk.plugin.isolation_facts import isolation_facts
 from pytest_chalk.plugin.state import only_looks
 from pytest_chalk.reports.junit import JunitCase, JunitStyle, rewrite_junit
 from pytest_chalk.reports.junit_suite import suite_properties
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Generator
+    from collections.abc import Generator
 
     from pytest_chalk.plugin.account import SessionAccount
     from pytest_chalk.plugin.ledger import ItemAccount
@@ -65,23 +66,7 @@ class JunitFile:
         session_id = self._account.state.directory.session_id
         passed = not self._account.judge().problems
         properties = suite_properties(session_id, ledger.runs, ledger.planned_runs, gate=passed)
-        return properties | _isolation_properties({run.isolation for run in ledger.runs})
-
-
-def _isolation_properties(levels: Collection[str]) -> dict[str, str]:
-    """Return which levels held the students, what was asked for, and what was (not) enforced."""
-    from pytest_chalk.sandbox import LEVELS, asked_level, enforced, not_enforced
-
-    known = [level for level in LEVELS if level in levels]
-    return {
-        "chalk.isolation.asked": asked_level()[0],
-        "chalk.isolation.enforced": ",".join(
-            name for name in enforced("isolated") if all(name in enforced(at) for at in known)
-        ),
-        "chalk.isolation.not_enforced": ",".join(
-            dict.fromkeys(name for level in known for name in not_enforced(level))
-        ),
-    }
+        return properties | isolation_facts(ledger.runs)
 
 
 def _junit_case(account: ItemAccount) -> JunitCase:

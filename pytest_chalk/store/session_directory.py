@@ -27,8 +27,9 @@ a hash stays below it."""
 
 
 def new_session_id() -> str:
-    """Return an id that sorts by time and is unique among sessions started in the same second."""
-    return f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
+    """Return an id that sorts by time, to the millisecond, and is unique."""
+    now = datetime.now(UTC)
+    return f"{now:%Y%m%dT%H%M%S}.{now.microsecond // 1000:03}Z-{secrets.token_hex(3)}"
 
 
 def file_name(text: str) -> str:

@@ -62,6 +62,8 @@ class SessionLog:
         parts: When each of its processes began; more than one where it was resumed.
         problems: Why the gate let it fail, or None where it ended before the gate was asked.
         exit_status: None where it was killed.
+        isolation: What held the students, by the names of JUnit properties; empty where it was
+            killed.
     """
 
     session_id: str = ""
@@ -74,6 +76,7 @@ class SessionLog:
     finished_at: str = ""
     problems: tuple[str, ...] | None = None
     exit_status: int | None = None
+    isolation: dict[str, str] = field(default_factory=dict)
 
     @property
     def runs(self) -> list[RunRecord]:
@@ -132,6 +135,7 @@ def _take(log: SessionLog, entry: Mapping[str, Any]) -> None:
             log.exit_status = entry["exit_status"]
             log.problems = tuple(entry["problems"])
             log.finished_at = entry["finished_at"]
+            log.isolation = entry.get("isolation", {})
         case _:  # of a later release of the same schema
             return
 

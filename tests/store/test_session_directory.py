@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -153,8 +154,16 @@ def test_session_ids_sort_by_time_and_differ_within_a_second():
     ids = [new_session_id() for _ in range(50)]
 
     assert len(set(ids)) == 50
-    assert all(re.fullmatch(r"\d{8}T\d{6}Z-[0-9a-f]{6}", i) for i in ids)
-    assert [i[:16] for i in ids] == sorted(i[:16] for i in ids)
+    assert all(re.fullmatch(r"\d{8}T\d{6}\.\d{3}Z-[0-9a-f]{6}", i) for i in ids)
+    assert [i[:20] for i in ids] == sorted(i[:20] for i in ids)
+
+
+def test_of_two_sessions_of_one_second_the_later_sorts_last():
+    for _ in range(5):
+        earlier = new_session_id()
+        time.sleep(0.002)
+
+        assert earlier < new_session_id()
 
 
 @pytest.mark.parametrize("text", ["find-python-oracle-1a2b3c4d", "a.b_c-D", "x" * NAME_MAX_CHARS])

@@ -26,12 +26,19 @@ if TYPE_CHECKING:
     from pytest_chalk.runner.api import run_task
     from pytest_chalk.runner.rejudge import judge_record
     from pytest_chalk.sandbox import (
+        Contract,
+        FileLimit,
+        ProtectedStore,
+        ResourceLimits,
         collect_submission,
         delete_files,
+        get_resource_limits,
         kill_processes,
+        limit_resources,
         save_artifact,
         save_submission,
     )
+    from pytest_chalk.schemas.hardware import Hardware
     from pytest_chalk.schemas.record import RunRecord
     from pytest_chalk.schemas.run_config import EvaluationRunConfig, RunConfig
     from pytest_chalk.schemas.scoring import Scoring
@@ -42,10 +49,15 @@ __version__ = "0.1.0.dev0"
 
 _HOMES = {
     "ChalkError": "errors",
+    "Contract": "sandbox",
     "EvaluationRunConfig": "schemas.run_config",
+    "FileLimit": "sandbox",
+    "Hardware": "schemas.hardware",
     "Judge": "authoring.judge",
     "MachineError": "errors",
+    "ProtectedStore": "sandbox",
     "ReclaimError": "errors",
+    "ResourceLimits": "sandbox",
     "RunConfig": "schemas.run_config",
     "RunRecord": "schemas.record",
     "Scoring": "schemas.scoring",
@@ -63,8 +75,10 @@ _HOMES = {
     "collect_submission": "sandbox",
     "create_task": "authoring.factory",
     "delete_files": "sandbox",
+    "get_resource_limits": "sandbox",
     "judge_record": "runner.rejudge",
     "kill_processes": "sandbox",
+    "limit_resources": "sandbox",
     "run_task": "runner.api",
     "save_artifact": "sandbox",
     "save_submission": "sandbox",
@@ -72,10 +86,15 @@ _HOMES = {
 
 __all__ = [
     "ChalkError",
+    "Contract",
     "EvaluationRunConfig",
+    "FileLimit",
+    "Hardware",
     "Judge",
     "MachineError",
+    "ProtectedStore",
     "ReclaimError",
+    "ResourceLimits",
     "RunConfig",
     "RunRecord",
     "Scoring",
@@ -94,8 +113,10 @@ __all__ = [
     "collect_submission",
     "create_task",
     "delete_files",
+    "get_resource_limits",
     "judge_record",
     "kill_processes",
+    "limit_resources",
     "run_task",
     "save_artifact",
     "save_submission",

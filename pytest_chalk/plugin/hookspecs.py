@@ -8,6 +8,7 @@ import pytest
 
 if TYPE_CHECKING:
     from pytest_chalk.authoring.ports import Model
+    from pytest_chalk.schemas.hardware import Hardware
     from pytest_chalk.schemas.record import RunRecord, StepRecord
     from pytest_chalk.schemas.run_config import RunConfig
 
@@ -26,10 +27,13 @@ def pytest_chalk_make_run_config(item: pytest.Item, run_config: RunConfig) -> Ru
 
 
 @pytest.hookspec(firstresult=True)
-def pytest_chalk_resolve_hardware(item: pytest.Item, hardware: str) -> str | None:
-    """Return how this machine offers the hardware a task requires, or None if it does not.
+def pytest_chalk_resolve_hardware(
+    item: pytest.Item, config: pytest.Config, hardware: str, name: str
+) -> Hardware | str | None:
+    """Return what this machine offers as the hardware a task requires, or None if it does not.
 
-    Where nothing resolves it, the task's run is an error and nothing is measured.
+    `hardware` and `name` are both the name. A text instead of a `Hardware` changes nothing. Where
+    nothing resolves it, the task's run is an error and nothing is measured.
     """
 
 

@@ -105,6 +105,7 @@ SPECS = (
         "run models although they can read the task packages",
         kind="flag",
     ),
+    OptionSpec("keep-box", "keep the workdirs of runs that do not pass", kind="flag"),
     OptionSpec("pass-score", "score from which on a step passes (default: any above 0)", "MIN"),
     OptionSpec("gate", "each: every task must pass; mean: only the mean counts", "WHICH"),
     OptionSpec("fail-under", "fail if the mean score is lower; implies --chalk-gate=mean", "MIN"),

@@ -16,8 +16,9 @@ from pytest_chalk.plugin.state import STATE
 from pytest_chalk.plugin.verdicts import Verdict, raise_for_run, raise_for_step
 from pytest_chalk.runner.api import run_id_for
 from pytest_chalk.runner.place import process_box
+from pytest_chalk.runner.run_place import RunPlace
 from pytest_chalk.runner.students import check_student, student_name
-from pytest_chalk.runner.task_run import RunPlace, TaskRun, task_run, unstarted_run
+from pytest_chalk.runner.task_run import TaskRun, task_run, unstarted_run
 from pytest_chalk.schemas.record import RunRecord, RunSpec, StepRecord
 
 if TYPE_CHECKING:
@@ -119,8 +120,10 @@ def _place(item: TaskItem, fixtures: Mapping[str, Any], recordings: Recordings) 
         wrap_model=wrap_student(state, recordings),
         judge_models=lambda model: SessionJudgeModels(state, recordings, model),
         resolve_hardware=lambda name: item.ihook.pytest_chalk_resolve_hardware(
-            item=item, hardware=name
+            item=item, config=item.config, hardware=name, name=name
         ),
+        project=state.discovery.root,
+        keep_box=state.settings.keep_box,
     )
 
 

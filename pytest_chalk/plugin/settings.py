@@ -82,6 +82,7 @@ class SessionSettings:
     allow_paid_everywhere: bool
     isolation: Asked
     allow_readable_tasks: bool
+    keep_box: bool
     cassette: Literal["off"] | CassetteMode
     cassette_is_given: bool
     cassette_dir: Path | None
@@ -124,6 +125,7 @@ def read_settings(config: pytest.Config) -> SessionSettings:
         allow_paid_everywhere=allow_paid,
         isolation=cast("Asked", reader.read("isolation", one_of(*SATISFIES), "auto")),
         allow_readable_tasks=reader.read("allow-readable-tasks", boolean, default=False),
+        keep_box=reader.read("keep-box", boolean, default=False),
         cassette=_cassette_mode(reader),
         cassette_is_given=reader.given("cassette") is not None,
         cassette_dir=reader.path("cassette-dir"),

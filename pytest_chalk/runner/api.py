@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 from pytest_chalk.models.judge_models import PlainJudgeModels
 from pytest_chalk.runner.place import process_box
+from pytest_chalk.runner.run_place import RunPlace
 from pytest_chalk.runner.students import check_student, student_name
-from pytest_chalk.runner.task_run import RunPlace, perform_run, task_run
+from pytest_chalk.runner.task_run import perform_run, task_run
 from pytest_chalk.schemas.record import PassRule, RunRecord, RunSpec
 from pytest_chalk.schemas.run_config import RunConfig
 

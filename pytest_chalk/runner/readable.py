@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_chalk.errors import MachineError, RunOptionError
-from pytest_chalk.sandbox import find_run, hide, try_box
+from pytest_chalk.sandbox import find_data_folders, find_run, hide, try_box
 
 if TYPE_CHECKING:
     from pytest_chalk.authoring.task import Task
-    from pytest_chalk.sandbox import Box, SelfTest
+    from pytest_chalk.sandbox import Box, DataFolder, SelfTest
 
 
 @cache
@@ -21,6 +21,15 @@ def hide_task(task_class: type[Task]) -> None:
     path = _file_of(task_class)
     if path is not None:
         hide(path.parent if path.name == "__init__.py" else path)
+
+
+@cache
+def data_folders_of(task_class: type[Task], project: Path | None) -> tuple[DataFolder, ...]:
+    """Return the data folders of a task: the project's, then those in the task's own package."""
+    path = _file_of(task_class)
+    own = path.parent if path is not None and path.name == "__init__.py" else None
+    places = dict.fromkeys(place for place in (project, own) if place is not None)
+    return find_data_folders(places)
 
 
 def refuse_leaky_box(task_class: type[Task], box: Box, *, allow_readable_task: bool) -> None:

@@ -15,9 +15,10 @@ from pytest_chalk.errors import BudgetSpent, TaskDefinitionError
 from pytest_chalk.models.judge_models import PlainJudgeModels
 from pytest_chalk.reports.clean import clean_object, clean_text
 from pytest_chalk.runner.judge_identity import judge_identity
+from pytest_chalk.runner.kept_workdir import workdir_of_step
 from pytest_chalk.runner.user_code import Misbehaved, Returned, call_user_code, failure_of
 from pytest_chalk.runner.verdict import is_partial, passes, reason_for_failing, step_names
-from pytest_chalk.sandbox import save_student_artifact
+from pytest_chalk.sandbox import keep_workdir, save_student_artifact
 from pytest_chalk.schemas.chat import Message
 from pytest_chalk.schemas.plain import as_finite
 from pytest_chalk.schemas.record import (
@@ -41,6 +42,7 @@ from pytest_chalk.schemas.transcript import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     from pytest_chalk.authoring.conversation import Conversation
     from pytest_chalk.authoring.judge import Judge
@@ -86,6 +88,7 @@ class StepScene:
     transcript: EventLog
     rule: PassRule
     judge_models: JudgeModels = field(default_factory=PlainJudgeModels)
+    keep_box_in: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -168,6 +171,7 @@ class StepRun:
                 return _Verdict("error", limit.summary, limit=limit)
             if not is_again:
                 self._keep_extra_artifacts()
+                self._keep_workdir()
             return self._judged(self._score(), limit)
         except _StageFailedError as stopped:
             self._write_failure(stopped.failure)
@@ -197,6 +201,10 @@ class StepRun:
     def _keep_extra_artifacts(self) -> None:
         for path in self._scene.config.extra_artifact_paths:
             _value("extra_artifact_paths", functools.partial(save_student_artifact, path))
+
+    def _keep_workdir(self) -> None:
+        if self._scene.keep_box_in is not None:
+            keep_workdir(workdir_of_step(self._scene.keep_box_in, self.index))
 
     def _score(self) -> Scoring:
         """Run the scoring stages, each of which may find the student out."""

@@ -5,15 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from pytest_chalk.authoring.conversation import Conversation
 from pytest_chalk.errors import MachineError, RunOptionError, TaskDefinitionError
-from pytest_chalk.models.judge_models import PlainJudgeModels
 from pytest_chalk.reports.clean import clean_object, clean_text
-from pytest_chalk.runner.readable import hide_task, refuse_leaky_box
+from pytest_chalk.runner.kept_workdir import forget_workdirs
+from pytest_chalk.runner.readable import data_folders_of, hide_task, refuse_leaky_box
 from pytest_chalk.runner.step_run import StepRun, StepScene, names_of
 from pytest_chalk.runner.students import make_agent, student_name
 from pytest_chalk.runner.user_code import (
@@ -31,8 +30,9 @@ from pytest_chalk.runner.verdict import (
     total_judge_usage,
     total_usage,
 )
-from pytest_chalk.sandbox import Box, CurrentRun, enter_run, find_run
+from pytest_chalk.sandbox import CurrentRun, enter_run, find_run, lay_out
 from pytest_chalk.schemas.chat import Message
+from pytest_chalk.schemas.hardware import Hardware
 from pytest_chalk.schemas.record import Failure, RunRecord, RunSpec, StepRecord
 from pytest_chalk.schemas.transcript import (
     ErrorEvent,
@@ -46,55 +46,11 @@ from pytest_chalk.tools.tool_base import ToolConfigWriter
 from pytest_chalk.tools.tool_file import tool_directories
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from pytest_chalk.authoring.judging import JudgeModels
-    from pytest_chalk.authoring.ports import Model
     from pytest_chalk.authoring.step import Step
     from pytest_chalk.authoring.task import Task
+    from pytest_chalk.runner.run_place import RunPlace
     from pytest_chalk.runner.students import Student
     from pytest_chalk.schemas.frozen import Outcome
-
-
-def _no_hardware(_name: str) -> str | None:
-    return None
-
-
-def _as_it_is(model: Model) -> Model:
-    return model
-
-
-@dataclass(frozen=True)
-class RunPlace:
-    """Where a run happens, and where what is kept of it goes.
-
-    Attributes:
-        box: Holds the student.
-        transcript: The transcript's file; its directory exists.
-        directory: For submissions and artifacts; made when there are some.
-        save_submission_kwargs: Limits of what is saved.
-        submissions_dir: Where saved submissions go, if not into `directory`.
-        resolve_hardware: Says how this machine offers a hardware, or None.
-        wrap_model: Puts something between the run and its model, such as a recording.
-        judge_models: Makes what finds the models that judges ask, from the run's own model; None
-            where the student is none.
-        allow_readable_tasks: Whether a student that is not trusted may read the task's package.
-    """
-
-    box: Box
-    transcript: Path
-    directory: Path
-    save_submission_kwargs: Mapping[str, Any] = field(default_factory=dict)
-    submissions_dir: Path | None = None
-    resolve_hardware: Callable[[str], str | None] = _no_hardware
-    wrap_model: Callable[[Model], Model] = _as_it_is
-    judge_models: Callable[[Model | None], JudgeModels] = PlainJudgeModels
-    allow_readable_tasks: bool = False
-
-    @property
-    def saved_in(self) -> Path:
-        """Where saved submissions go."""
-        return self.submissions_dir or self.directory / "submissions"
 
 
 class TaskRun:
@@ -185,6 +141,8 @@ class TaskRun:
         if self._toolbox is not None:
             self._toolbox.close()
         decided, why = self._decide() if outcome is None else (outcome, reason)
+        if self._place.keep_box and decided in {"passed", "skipped"}:
+            forget_workdirs(self._place.directory)
         self._transcript.add(TaskCompletedEvent(outcome=decided))
         steps = tuple(self._records)
         scored = decided in {"passed", "failed", "misbehaved"}
@@ -227,13 +185,21 @@ class TaskRun:
         yield "configure_tools", task.configure_tools
         yield "tools", lambda: self._open_toolbox(task)
         yield "student", lambda: self._bring_student(student, type(task))
+        data = data_folders_of(type(task), self._place.project)
+        if data:
+            yield "data folders", lambda: lay_out(data, self._place.box.slot)
         yield "pre_hook", lambda: self._run_pre_hook(task, hook_arguments)
         yield "steps", lambda: self._read_steps(task)
         yield "system_prompt", lambda: self._say_system_prompt(task)
 
     def _resolve_hardware(self, task: Task) -> None:
         wanted = task.required_hardware
-        if wanted is not None and self._place.resolve_hardware(wanted) is None:
+        if wanted is None:
+            return
+        hardware = self._place.resolve_hardware(wanted)
+        if isinstance(hardware, Hardware):
+            self._place.box.equip(hardware)
+        elif hardware is None:
             message = (
                 f"task {task.id!r} requires the hardware {wanted!r}, which nothing offers here. "
                 "Implement the hook pytest_chalk_resolve_hardware where it exists."
@@ -269,6 +235,7 @@ class TaskRun:
             self._transcript,
             self.spec.pass_rule,
             judge_models,
+            self._place.directory if self._place.keep_box else None,
         )
 
     def _run_pre_hook(self, task: Task, arguments: Mapping[str, object]) -> None:

@@ -6,17 +6,30 @@ A `Slot` is a uid and a directory, a `Box` runs and ends the student's commands 
 
 from __future__ import annotations
 
-from pytest_chalk.sandbox.artifacts import save_artifact, save_student_artifact
+from pytest_chalk.sandbox.artifacts import keep_workdir, save_artifact, save_student_artifact
 from pytest_chalk.sandbox.box import Box
 from pytest_chalk.sandbox.capture import run_as_student, run_command
 from pytest_chalk.sandbox.collect import collect_submission, kill_processes
 from pytest_chalk.sandbox.command import Command, StudentProcess
 from pytest_chalk.sandbox.current import CurrentRun, enter_run, find_run
+from pytest_chalk.sandbox.data_folders import DataFolder, find_data_folders, lay_out
 from pytest_chalk.sandbox.guarantees import GUARANTEES, describe_level, enforced, not_enforced
 from pytest_chalk.sandbox.isolation import LEVELS, ask, asked_level, find_level
 from pytest_chalk.sandbox.layout import BoxPaths, Level, Slot
+from pytest_chalk.sandbox.limits import (
+    Contract,
+    FileLimit,
+    ResourceLimits,
+    get_resource_limits,
+    limit_resources,
+)
 from pytest_chalk.sandbox.output import BoundedOutput, Completed
 from pytest_chalk.sandbox.process_table import clock_s
+from pytest_chalk.sandbox.protected_store import (
+    PermissionCheckError,
+    ProtectedStore,
+    SecretNotFoundError,
+)
 from pytest_chalk.sandbox.reach import safe_search_path, student_can_write
 from pytest_chalk.sandbox.scoring_process import run_trusted
 from pytest_chalk.sandbox.self_test import SelfTest, try_box
@@ -42,9 +55,16 @@ __all__ = [
     "BoxPaths",
     "Command",
     "Completed",
+    "Contract",
     "CurrentRun",
+    "DataFolder",
+    "FileLimit",
     "Level",
+    "PermissionCheckError",
+    "ProtectedStore",
+    "ResourceLimits",
     "SavedSubmission",
+    "SecretNotFoundError",
     "SelfTest",
     "Slot",
     "StudentPath",
@@ -61,10 +81,15 @@ __all__ = [
     "describe_level",
     "enforced",
     "enter_run",
+    "find_data_folders",
     "find_level",
     "find_run",
+    "get_resource_limits",
     "hide",
+    "keep_workdir",
     "kill_processes",
+    "lay_out",
+    "limit_resources",
     "not_enforced",
     "open_trial",
     "peek_slot",

@@ -10,6 +10,12 @@ from pytest_chalk.errors import StudentMisbehaviorError
 from pytest_chalk.sandbox.current import find_run
 from pytest_chalk.sandbox.submissions import copy_saved, save_submission
 
+KEPT_MAX_ENTRIES = 100_000
+"""Files and folders of a workdir that is kept for a look: ten times a submission."""
+
+KEPT_MAX_DEPTH = 100
+"""Folders in folders."""
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -54,6 +60,28 @@ def save_student_artifact(path: Path | str) -> None:
     try:
         save_submission(source, target)
     except StudentMisbehaviorError as refused:
+        note = target.with_name(f"{target.name}.not-kept.txt")
+        note.write_text(f"{refused}\n", encoding="utf-8", errors="backslashreplace")
+
+
+def keep_workdir(target: Path) -> None:
+    """Copy the current run's workdir to `target` for somebody to look at; where not, a note why.
+
+    Links are copied as links: they lead wherever the student aimed them.
+    """
+    run = find_run()
+    if run is None or run.is_judged_again:
+        return
+    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        save_submission(
+            run.box.paths.workdir,
+            target,
+            allow_symlinks=True,
+            max_entries=KEPT_MAX_ENTRIES,
+            max_depth=KEPT_MAX_DEPTH,
+        )
+    except (StudentMisbehaviorError, OSError) as refused:
         note = target.with_name(f"{target.name}.not-kept.txt")
         note.write_text(f"{refused}\n", encoding="utf-8", errors="backslashreplace")
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pytest_chalk.errors import BoxError, ChalkError
 from pytest_chalk.sandbox.command import Command, StudentProcess, student_environment
+from pytest_chalk.sandbox.mounts import limit_file_system
 from pytest_chalk.sandbox.removal import SWEEP_TIMEOUT_S
+from pytest_chalk.sandbox.resources import Limits, default_limits
 from pytest_chalk.sandbox.supervisor_link import SupervisorLink
 from pytest_chalk.sandbox.view import view_of
 from pytest_chalk.sandbox.workdir import (
@@ -19,13 +22,16 @@ from pytest_chalk.sandbox.workdir import (
     mark_used,
     raise_for_living,
     remove_outside_workdir,
+    remove_private_folders,
     renew,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Collection
+    from pathlib import Path
 
     from pytest_chalk.sandbox.layout import BoxPaths, Level, Slot
+    from pytest_chalk.schemas.hardware import Hardware
 
 KILL_DEADLINE_S = 30.0
 """How long the student's processes may take to be gone: seconds of disk wait do happen, but what
@@ -49,6 +55,8 @@ class Box:
         self.slot = slot
         self._link: SupervisorLink | None = None
         self._is_closed = False
+        self._limits: Limits | None = None
+        self._hardware: Hardware | None = None
         is_known = slot.locked and slot not in _unclean
         _unclean.discard(slot)
         # Whether something of the student may be there, and whether it may be running.
@@ -59,6 +67,53 @@ class Box:
     def level(self) -> Level:
         """How the student is kept apart."""
         return self.slot.level
+
+    @property
+    def limits(self) -> Limits:
+        """What the student's processes may take together."""
+        return self._limits or default_limits()
+
+    def limit(self, limits: Limits) -> None:
+        """Change the limits until the box is reset; of processes, for what is launched then.
+
+        Raises:
+            BoxError: The supervisor died.
+        """
+        self._limits = limits
+        if self._link is not None:
+            self._link.limit_memory(limits.memory_bytes, self._folders_in_memory())
+
+    @property
+    def reaped(self) -> list[str]:
+        """Why all processes were killed, each time since the supervisor was started."""
+        reports = self._link.reaped if self._link is not None else []
+        return [f"{r['reaped']}: {r['limit'] // 1024**2} MiB were allowed" for r in reports]
+
+    def equip(self, hardware: Hardware) -> None:
+        """Give the box what its task requires, until it is reset.
+
+        Raises:
+            OSError: The workdir cannot have that size.
+        """
+        self._hardware = hardware
+        if hardware.memory_bytes is not None:
+            self.limit(replace(self.limits, memory_bytes=hardware.memory_bytes))
+        if hardware.disk_bytes is not None and self.level == "isolated":
+            self.limit_files(self.paths.workdir, hardware.disk_bytes, None)
+
+    def limit_files(self, path: Path, size_bytes: int | None, count: int | None) -> None:
+        """Change how much an isolated box's file system that holds `path` may hold; until reset.
+
+        Raises:
+            OSError: More is in use, or `path` is in none of the student's folders.
+        """
+        self._was_used = True  # what it is now is not what the next run is to find
+        limit_file_system(self.slot, path, size_bytes, count)
+
+    def _folders_in_memory(self) -> list[str]:
+        # As the supervisor sees them; the public ones are one file system.
+        public = next(iter(self.slot.public_directories()))
+        return [str(self.paths.workdir), str(public)] if self.level == "isolated" else []
 
     @property
     def paths(self) -> BoxPaths:
@@ -79,17 +134,19 @@ class Box:
             with suppress(FileNotFoundError):  # no slot was taken: there is no next holder either
                 mark_used(self.slot)
         self._was_used = self._may_run = True
-        environment = {**student_environment(self.paths.workdir), **command.env}
+        given = self._hardware.env if self._hardware else {}
+        environment = {**student_environment(self.paths.workdir), **given, **command.env}
         with ExitStack() as opened:
-            given = (command.stdin_fd, command.stdout_fd, command.stderr_fd)
-            fds = {**dict(enumerate(given)), **command.extra_fds}
-            if None in given:
+            standard = (command.stdin_fd, command.stdout_fd, command.stderr_fd)
+            fds = {**dict(enumerate(standard)), **command.extra_fds}
+            if None in standard:
                 null_fd = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
                 opened.callback(os.close, null_fd)
                 fds = {number: null_fd if fd is None else fd for number, fd in fds.items()}
             ours = {number: fd for number, fd in fds.items() if fd is not None}
             cwd = command.cwd or self.paths.workdir
-            launch_id, pid = link.launch(command.argv, environment, cwd, ours)
+            shares = (self.limits.process_count, self._hardware.cpus if self._hardware else None)
+            launch_id, pid = link.launch(command.argv, environment, cwd, ours, shares)
         return StudentProcess(link, launch_id, pid)
 
     def kill_processes(self, *, deadline_s: float = KILL_DEADLINE_S) -> None:
@@ -169,6 +226,7 @@ class Box:
         """
         self.kill_processes()
         self._remove_files()
+        self._limits = self._hardware = None
 
     def close(self) -> None:
         """End the box, in whatever state it is; may be repeated. Never raises a ChalkError.
@@ -196,11 +254,14 @@ class Box:
         if self._link is None:
             slot = self.slot
             student_uid = slot.student_uid if slot.separates_uids else None
-            view = view_of(slot) if slot.has_own_view else None
+            devices = self._hardware.devices if self._hardware else ()
+            view = view_of(slot, devices) if slot.has_own_view else None
             self._link = SupervisorLink(student_uid, slot.reaper_uid, view)
+            self._link.limit_memory(self.limits.memory_bytes, self._folders_in_memory())
         return self._link
 
     def _remove_files(self, *, timeout_s: float = SWEEP_TIMEOUT_S) -> None:
+        remove_private_folders(self.slot)
         if not self._was_used and is_as_new(self.slot):
             return
         try:

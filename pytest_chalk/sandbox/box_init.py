@@ -31,9 +31,10 @@ else:
 
 sys.path.append(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120 - see supervisor
 if TYPE_CHECKING:
-    from pytest_chalk.sandbox import namespaces, process_table, supervisor
+    from pytest_chalk.sandbox import namespaces, newborn, process_table, supervisor
 else:
     import namespaces
+    import newborn
     import process_table
     import supervisor
 
@@ -111,9 +112,9 @@ def enter(view: Mapping[str, Any]) -> int:
 
 def become_init(view: Mapping[str, Any]) -> None:
     """Finish pid 1: it dies with its parent, sees what the student sees, and cannot be traced."""
-    supervisor.set_prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    newborn.set_prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     namespaces.build_view(view)
-    supervisor.set_prctl(PR_SET_DUMPABLE, 0)
+    newborn.set_prctl(PR_SET_DUMPABLE, 0)
 
 
 def wait_for(pid: int) -> NoReturn:
@@ -146,7 +147,7 @@ def serve(arguments: Sequence[str]) -> None:
             wait_for(pid)
         become_init(request["view"])
     except OSError as error:
-        answer = {"seq": request["seq"], **supervisor.failure_of(error, "view")}
+        answer = {"seq": request["seq"], **newborn.failure_of(error, "view")}
         channel.sendall(json.dumps(answer).encode() + b"\n")
         return
     channel.sendall(json.dumps({"seq": request["seq"]}).encode() + b"\n")

@@ -79,9 +79,9 @@ GUARANTEES = (
     ),
     Guarantee(
         "memory",
-        "memory of all its processes together is limited",
-        (),
-        "limit the memory of the container",
+        "whoever takes too much memory is found within a second, and all its processes are killed",
+        ("isolated", "uid", "userns"),
+        "run pytest as root on Linux",
     ),
     Guarantee(
         "cpu",

@@ -6,12 +6,14 @@ however it ends, so that all workers can use the same path and nothing is left b
 
 from __future__ import annotations
 
+import errno
 import os
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from pytest_chalk.errors import SlotError
 from pytest_chalk.sandbox import namespaces
+from pytest_chalk.sandbox.resources import memory_bytes
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,7 +44,7 @@ def mount_box(slot: Slot) -> None:
             namespaces.unshare(namespaces.NEW_MOUNTS)
             namespaces.mount("none", "/", flags=namespaces.MS_REC | namespaces.MS_SLAVE)
             _entered.add(os.getpid())
-        for path, options in _file_systems(slot).items():
+        for path, options in file_systems(slot).items():
             path.mkdir(mode=0o755, parents=True, exist_ok=True)
             flags = namespaces.MS_NOSUID | namespaces.MS_NODEV
             namespaces.mount("chalk", str(path), "tmpfs", flags, options)
@@ -58,12 +60,12 @@ def unmount_box(slot: Slot) -> None:
     """Take the folders away, with all that is in them."""
     if os.getpid() not in _entered:
         return
-    for path in _file_systems(slot):
+    for path in file_systems(slot):
         with suppress(OSError):
             namespaces.unmount(str(path))
 
 
-def _file_systems(slot: Slot) -> dict[Path, str]:
+def file_systems(slot: Slot) -> dict[Path, str]:
     """Return what to mount where, outermost first."""
     sizes = {slot.paths.workdir: WORKDIR_SHARE_OF_MEMORY}
     if slot.public_dir is not None:
@@ -75,6 +77,16 @@ def _file_systems(slot: Slot) -> dict[Path, str]:
     }
 
 
-def memory_bytes() -> int:
-    """Return how much memory this machine has."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+def limit_file_system(slot: Slot, path: Path, size_bytes: int | None, count: int | None) -> None:
+    """Change the size of the file system of an isolated slot that holds the student's `path`.
+
+    Raises:
+        OSError: More is in use, or none of them holds it.
+    """
+    located = slot.located(path)
+    holders = [root for root in file_systems(slot) if located.is_relative_to(root)]
+    if not holders:
+        raise FileNotFoundError(errno.ENOENT, "it is in none of the student's folders", str(path))
+    options = [f"size={size_bytes}"] * bool(size_bytes) + [f"nr_inodes={count}"] * bool(count)
+    flags = namespaces.MS_REMOUNT | namespaces.MS_NOSUID | namespaces.MS_NODEV
+    namespaces.mount("chalk", str(holders[-1]), "tmpfs", flags, ",".join(options))

@@ -5,10 +5,12 @@ means level `none`, where the student has the supervisor's own uid. It speaks JS
 socket (descriptors travel beside the line that needs them), is the reaper of every orphan the
 student makes, and kills the student when the socket reaches its end: also when pytest was killed.
 
-    launch: id, argv, env, cwd, targets    → pid, or failed, errno, stage
+    launch: id, argv, env, cwd, targets, processes, cpus → pid, or failed, errno, stage
     kill: deadline_s                       → survivors
     kill_newer: since_s, keep, deadline_s  → killed, survivors
+    limit: memory (bytes or null), folders → {}; holds until the next
     unasked, once a launch has ended       → exit (its id), status
+    unasked, when memory ran out           → reaped, used, limit
 
 Every request has `op` and `seq`; its answer has the same `seq`.
 """
@@ -16,12 +18,8 @@ Every request has `op` and `seq`; its answer has the same `seq`.
 from __future__ import annotations
 
 import contextlib
-import ctypes
-import errno
-import fcntl
 import json
 import os
-import resource
 import select
 import signal
 import socket
@@ -31,18 +29,20 @@ import time
 TYPE_CHECKING = False  # importing typing would cost more than the rest of the start
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
-    from typing import Any, NoReturn
+    from typing import Any
 
 # `-I` leaves this folder out. Last in the path, nothing here can hide a standard module; pathlib
 # would double the time to start.
 sys.path.append(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120 - no pathlib
 if TYPE_CHECKING:
-    from pytest_chalk.sandbox import process_table
+    from pytest_chalk.sandbox import memory_watch, newborn, process_table
 else:
+    import memory_watch
+    import newborn
     import process_table
 
 ON_LINUX = process_table.ON_LINUX
-SAME_UID = -1
+SAME_UID = newborn.SAME_UID
 
 PASS_INTERVAL_S = 0.05
 """How long a killed process gets to disappear before the next pass of killing."""
@@ -62,9 +62,9 @@ the kernel's own sweep over the whole cohort is sure to catch it."""
 FAREWELL_DEADLINE_S = 10.0
 """How long the supervisor goes on killing after pytest is gone."""
 
-STUDENT_MAX_PROCESSES = 2048
-"""Processes and threads of one student uid: far above a parallel build, far below what takes the
-host's last process slot."""
+WATCH_INTERVAL_S = 0.5
+"""How often to look how much memory the student takes. A look at all processes of a machine takes a
+millisecond or two; what a program can fill in that time is less than is left for others."""
 
 UNSEEN_PID = -1
 """Stands for a survivor that nobody saw, but whose dead parents kept coming in."""
@@ -73,99 +73,6 @@ MAX_FDS_PER_MESSAGE = 64
 RECEIVE_BYTES = 65_536
 
 PR_SET_CHILD_SUBREAPER = 36
-PR_SET_NO_NEW_PRIVS = 38
-
-
-def set_prctl(option: int, value: int = 1) -> None:
-    """Set one option of prctl(2), where there is one; OSError when the kernel refuses."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    if ON_LINUX and libc.prctl(option, ctypes.c_ulong(value), 0, 0, 0) != 0:
-        raise OSError(ctypes.get_errno(), f"prctl option {option} refused")
-
-
-def place_fds(sources: Sequence[int], targets: Sequence[int], error_fd: int) -> int:
-    """Put each source at its target number, close everything else, return where `error_fd` went."""
-    above = max(targets) + 1
-    error_fd = fcntl.fcntl(error_fd, fcntl.F_DUPFD_CLOEXEC, above)
-    moved = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, above) for fd in sources]
-    for source, target in zip(moved, targets, strict=True):
-        os.dup2(source, target, inheritable=True)
-    keep = {*targets, error_fd}
-    for name in os.listdir("/proc/self/fd" if ON_LINUX else "/dev/fd"):  # noqa: PTH208 - as above
-        if int(name) not in keep:
-            with contextlib.suppress(OSError):
-                os.close(int(name))
-    return error_fd
-
-
-def lower_limits(student_uid: int) -> None:
-    """Set the limits and the mask of the newborn while it may still do so."""
-    os.umask(0o077)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    if student_uid == SAME_UID:
-        return
-    hard = resource.getrlimit(resource.RLIMIT_NPROC)[1]
-    most = STUDENT_MAX_PROCESSES if hard < 0 else min(hard, STUDENT_MAX_PROCESSES)
-    resource.setrlimit(resource.RLIMIT_NPROC, (most, most))
-    with contextlib.suppress(OSError):  # a container may forbid it; it only orders the OOM killer
-        fd = os.open("/proc/self/oom_score_adj", os.O_WRONLY)
-        os.write(fd, b"1000")
-        os.close(fd)
-
-
-def drop_privileges(student_uid: int) -> None:
-    """Become the student, for good."""
-    if student_uid != SAME_UID:
-        os.setgroups([])
-        os.setresgid(student_uid, student_uid, student_uid)
-        os.setresuid(student_uid, student_uid, student_uid)
-    set_prctl(PR_SET_NO_NEW_PRIVS)
-
-
-def execute(argv: list[str], env: Mapping[str, str]) -> NoReturn:
-    """Exec `argv`, looking in its own PATH.
-
-    os.execvpe would import a module, and the student may not be able to read our Python.
-    """
-    name = argv[0]
-    failure: OSError = FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
-    for folder in [""] if "/" in name else env.get("PATH", "").split(":"):
-        try:
-            os.execve(f"{folder}/{name}" if folder else name, argv, env)  # noqa: S606 - the launch
-        except (FileNotFoundError, NotADirectoryError):
-            continue
-        except PermissionError as error:
-            failure = error
-    raise failure
-
-
-def failure_of(error: Exception, stage: str) -> dict[str, Any]:
-    """Return the reply for a launch that failed at `stage` (setup, chdir, exec or late)."""
-    return {"failed": str(error), "errno": getattr(error, "errno", None), "stage": stage}
-
-
-def become_command(
-    request: Mapping[str, Any], fds: Sequence[int], error_fd: int, student_uid: int
-) -> NoReturn:
-    """Turn the forked child into the student's command; say on `error_fd` why it cannot be."""
-    stage = "setup"
-    try:
-        os.setsid()
-        signal.set_wakeup_fd(-1)
-        for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
-            signal.signal(number, signal.SIG_DFL)
-        signal.pthread_sigmask(signal.SIG_SETMASK, ())
-        error_fd = place_fds(fds, request["targets"], error_fd)
-        lower_limits(student_uid)
-        drop_privileges(student_uid)
-        stage = "chdir"
-        os.chdir(request["cwd"])
-        stage = "exec"
-        execute(request["argv"], request["env"])
-    except Exception as error:  # noqa: BLE001 - a newborn must never go on as a second supervisor
-        os.write(error_fd, json.dumps(failure_of(error, stage)).encode())
-    finally:
-        os._exit(127)
 
 
 class Supervisor:
@@ -178,17 +85,25 @@ class Supervisor:
         self._sessions: dict[int, float] = {}
         self._unread = b""
         self._fds: list[int] = []
+        self._memory_bytes: int | None = None
+        self._memory_folders: list[str] = []
+        self._may_run = False
 
     def serve(self, wake_fd: int) -> None:
         """Answer until the socket ends or SIGTERM comes."""
         poll = select.poll()
         poll.register(self._channel, select.POLLIN)
         poll.register(wake_fd, select.POLLIN)
+        next_look_s = time.monotonic() + WATCH_INTERVAL_S
         while True:
-            ready = [fd for fd, _ in poll.poll()]
+            watches = self._may_run and self._memory_bytes is not None
+            ready = [fd for fd, _ in poll.poll(WATCH_INTERVAL_S * 1000 if watches else None)]
             if wake_fd in ready and signal.SIGTERM in os.read(wake_fd, 512):
                 return
             self.reap()
+            if watches and time.monotonic() >= next_look_s:
+                self._watch_memory()
+                next_look_s = time.monotonic() + WATCH_INTERVAL_S
             if self._channel.fileno() in ready and not self._receive():
                 return
 
@@ -208,7 +123,22 @@ class Supervisor:
             "kill": self._kill,
             "kill_newer": self._kill_newer,
             "interrupt": self._interrupt,
+            "limit": self._limit,
         }
+
+    def _limit(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        self._memory_bytes, self._memory_folders = request["memory"], request["folders"]
+        return {}
+
+    def _watch_memory(self) -> None:
+        """Kill everybody when they take too much memory together."""
+        if self._memory_bytes is None:
+            return
+        living = self._living()
+        used = memory_watch.excess(self._memory_bytes, living, self._memory_folders)
+        if used:
+            self.kill_cohort(FAREWELL_DEADLINE_S)
+            self._send({"reaped": "memory", "used": used, "limit": self._memory_bytes})
 
     def _send(self, message: Mapping[str, Any]) -> None:
         self._channel.sendall(json.dumps(message).encode() + b"\n")
@@ -220,10 +150,10 @@ class Supervisor:
         try:
             pid = os.fork()
             if pid == 0:
-                become_command(request, fds, child_error_fd, self._student_uid)
+                newborn.become_command(request, fds, child_error_fd, self._student_uid)
         except OSError as error:
             os.close(error_fd)
-            return failure_of(error, "setup")
+            return newborn.failure_of(error, "setup")
         finally:
             for fd in (child_error_fd, *fds):
                 os.close(fd)
@@ -231,7 +161,7 @@ class Supervisor:
         if failure:
             os.waitpid(pid, 0)
             return failure
-        self._launch_ids[pid] = request["id"]
+        self._launch_ids[pid], self._may_run = request["id"], True
         if not ON_LINUX:
             self._sessions[pid] = process_table.clock_s()
         return {"pid": pid}
@@ -241,7 +171,7 @@ class Supervisor:
         try:
             if not select.select([error_fd], [], [], LAUNCH_DEADLINE_S)[0]:
                 os.kill(pid, signal.SIGKILL)
-                return failure_of(TimeoutError("it was stopped before it began"), "late")
+                return newborn.failure_of(TimeoutError("it was stopped before it began"), "late")
             text = os.read(error_fd, 4096)
         finally:
             os.close(error_fd)
@@ -359,7 +289,7 @@ def run(supervisor: Supervisor, channel: socket.socket) -> None:
         signal.signal(number, lambda *_: None)
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(number, signal.SIG_IGN)
-    set_prctl(PR_SET_CHILD_SUBREAPER)
+    newborn.set_prctl(PR_SET_CHILD_SUBREAPER)
     try:
         supervisor.serve(wake_fd)
     except ConnectionError:

@@ -65,6 +65,7 @@ class SupervisorLink:
         self._answers: dict[int, dict[str, Any]] = {}
         self._exits: dict[int, int] = {}
         self._sequence = 0
+        self.reaped: list[dict[str, Any]] = []
         self._broken = ""
         self._socket, theirs = socket.socketpair()
         with theirs:
@@ -82,9 +83,17 @@ class SupervisorLink:
             raise BoxError(message)
 
     def launch(
-        self, argv: Sequence[str], env: Mapping[str, str], cwd: Path, fds: Mapping[int, int]
+        self,
+        argv: Sequence[str],
+        env: Mapping[str, str],
+        cwd: Path,
+        fds: Mapping[int, int],
+        shares: tuple[int | None, int | None] = (None, None),
     ) -> tuple[int, int]:
         """Start `argv` as the student and return (launch id, pid). `fds`: child's number → ours.
+
+        `shares`: how many processes and threads the student may have from then on, and on how many
+        processors the command runs; None for no limit.
 
         Raises:
             OSError: The working directory cannot be entered or the command cannot be executed, as
@@ -97,6 +106,8 @@ class SupervisorLink:
             "env": dict(env),
             "cwd": str(cwd),
             "targets": list(fds),
+            "processes": shares[0],
+            "cpus": shares[1],
         }
         with self._lock:
             launch_id = self._sequence + 1
@@ -128,6 +139,10 @@ class SupervisorLink:
     def interrupt(self, launch_id: int) -> None:
         """Send SIGUSR1 to a launched command, if it still runs."""
         self._ask({"op": "interrupt", "launch": launch_id}, 0.0)
+
+    def limit_memory(self, memory_bytes: int | None, folders: Sequence[str]) -> None:
+        """Have everybody killed who takes more, the files in `folders` (in memory) counted in."""
+        self._ask({"op": "limit", "memory": memory_bytes, "folders": list(folders)}, 0.0)
 
     def renew_ipc(self) -> None:
         """Give the box an IPC namespace that is empty. For boxes with a view, with nobody alive."""
@@ -210,6 +225,8 @@ class SupervisorLink:
             message = json.loads(line)
             if "exit" in message:
                 self._exits[message["exit"]] = message["status"]
+            elif "reaped" in message:
+                self.reaped.append(message)
             else:
                 self._answers[message["seq"]] = message
 

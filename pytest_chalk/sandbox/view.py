@@ -30,7 +30,7 @@ def hide_what(find_paths: Callable[[], Iterable[Path]]) -> None:
     _more.append(find_paths)
 
 
-def view_of(slot: Slot) -> dict[str, Any]:
+def view_of(slot: Slot, devices: Iterable[str] = ()) -> dict[str, Any]:
     """Return the view for `namespaces.build_view`, and whether it takes a user namespace.
 
     Hidden are the harness's home, everything that `hide` was given, where the current run keeps
@@ -46,7 +46,7 @@ def view_of(slot: Slot) -> dict[str, Any]:
         "user": not slot.separates_uids,
         "hide": [str(path) for path in hideable(wanted)],
         "binds": [*((ours, theirs) for theirs, ours in public.items()), (workdir, workdir)],
-        "devices": [],
+        "devices": list(devices),
     }
 
 

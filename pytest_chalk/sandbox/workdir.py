@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,9 @@ LEFTOVER_DEADLINE_S = 5.0
 """How long processes of a crashed run may take to die before their slot is given up."""
 
 _USED_MARK = "used"
+
+ROOT_DATA_FOLDER, PROTECTED_FOLDER = "root_data", "protected"
+"""In a slot's directory, ours alone: data for the grader, and values that hooks write for it."""
 
 
 def make_slot_directory(slot: Slot) -> None:
@@ -58,6 +62,15 @@ def clean_up_after_crash(slot: Slot) -> None:
     if not is_as_new(on_disk):
         make_anew(on_disk)
     clear_used_mark(slot)
+    remove_private_folders(slot)
+
+
+def remove_private_folders(slot: Slot) -> None:
+    """Remove what one run's hooks and data folders left for its grader."""
+    for name in (ROOT_DATA_FOLDER, PROTECTED_FOLDER):
+        path = f"{slot.directory}/{name}"
+        if os.path.lexists(path):
+            shutil.rmtree(path)
 
 
 def kill_cohort(slot: Slot, deadline_s: float) -> bool:

@@ -22,8 +22,14 @@ from pytest_chalk import RunConfig, Step, Task
 from pytest_chalk.authoring.judge import Judge
 from pytest_chalk.judges import ExecutableJudge
 from pytest_chalk.models import ScriptedModel, call
-from pytest_chalk.runner.task_run import RunPlace, perform_run, task_run
-from pytest_chalk.sandbox import collect_submission, isolation, not_enforced
+from pytest_chalk.runner.run_place import RunPlace
+from pytest_chalk.runner.task_run import perform_run, task_run
+from pytest_chalk.sandbox import (
+    collect_submission,
+    isolation,
+    limit_resources,
+    not_enforced,
+)
 from pytest_chalk.schemas.record import PassRule, RunSpec
 from pytest_chalk.schemas.scoring import Scoring
 
@@ -136,6 +142,7 @@ def carry_out(place, attack, folder):
         config=config, module=__name__, qualname="AnswerTask", pass_rule=PassRule(source="default")
     )
     with task_run(spec, RunPlace(place.box, folder / "transcript.jsonl", folder)) as run:
+        limit_resources(memory_bytes=200 * 1024**2)
         run.prepare(AnswerTask, ScriptedModel(turns), {})
         record = perform_run(run)
     return record, Path(record.transcript).read_text()

@@ -168,7 +168,7 @@ class SupervisorLink:
         self._broken = self._broken or "it was stopped"
         self._socket.close()
         try:
-            self._process.wait(STOP_DEADLINE_S)
+            _await_end(self._process, STOP_DEADLINE_S)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
@@ -248,6 +248,26 @@ class SupervisorLink:
             f"the supervisor of the student's box is of no use any more: {self._broken}{ending}. "
             "Nothing can be said about this run; run it again"
         )
+
+
+def _await_end(process: subprocess.Popen[bytes], timeout_s: float) -> None:
+    """Wait for a process; Popen would look again every few milliseconds, once in each run.
+
+    Raises:
+        TimeoutExpired: It still runs.
+    """
+    try:
+        pidfd = os.pidfd_open(process.pid)
+    except (AttributeError, OSError):  # not on macOS, nor for one that was waited for
+        process.wait(timeout_s)
+        return
+    try:
+        poll = select.poll()
+        poll.register(pidfd, select.POLLIN)
+        poll.poll(timeout_s * 1000)
+    finally:
+        os.close(pidfd)
+    process.wait(0.05)
 
 
 def supervisor_environment() -> dict[str, str]:

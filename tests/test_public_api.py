@@ -75,6 +75,8 @@ NAMES = {
         "EvaluationScorer",
         "EvaluationScorerResult",
         "EvaluationSuite",
+        "Span",
+        "Trace",
         "compare",
         "function",
         "get_call_context",

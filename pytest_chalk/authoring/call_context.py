@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, Token
 from typing import TYPE_CHECKING
 
 from typing_extensions import override
@@ -22,7 +21,8 @@ class CallContext(Mapping[str, str]):
     """Headers of a call. Read-only; names are found in any case."""
 
     def __init__(self, headers: Mapping[str, str]) -> None:
-        self._headers = {name.lower(): value for name, value in headers.items()}
+        """Take headers whose names are in lower case."""
+        self._headers = headers
 
     @override
     def __getitem__(self, name: str) -> str:
@@ -54,11 +54,11 @@ def get_call_context() -> CallContext:
     return _CURRENT.get()
 
 
-@contextmanager
-def call_context(headers: Mapping[str, str]) -> Iterator[None]:
-    """Set the headers for the calls made within; threads have their own."""
-    token = _CURRENT.set(CallContext(headers))
-    try:
-        yield
-    finally:
-        _CURRENT.reset(token)
+def set_call_context(headers: Mapping[str, str]) -> Token[CallContext]:
+    """Set the headers (in lower case) of the calls that this thread makes from now on."""
+    return _CURRENT.set(CallContext(headers))
+
+
+def reset_call_context(token: Token[CallContext]) -> None:
+    """Set back what `set_call_context` had set."""
+    _CURRENT.reset(token)

@@ -9,6 +9,7 @@ from pytest_chalk import scorers
 from pytest_chalk.authoring.call_context import get_call_context
 from pytest_chalk.authoring.function import function
 from pytest_chalk.authoring.scorer import EvaluationScorerResult
+from pytest_chalk.authoring.trace import Span, Trace
 from pytest_chalk.errors import (
     DatasetError,
     EvaluationError,
@@ -42,6 +43,8 @@ __all__ = [
     "EvaluationScorer",
     "EvaluationScorerResult",
     "EvaluationSuite",
+    "Span",
+    "Trace",
     "compare",
     "function",
     "get_call_context",

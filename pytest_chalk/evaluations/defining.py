@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_chalk.authoring.function import as_function
 from pytest_chalk.authoring.scorer import BuiltinScorer, SqlScorer, checked_name
 from pytest_chalk.evaluations.place import created_by
+from pytest_chalk.evaluations.telemetry import check_installed
 from pytest_chalk.schemas.evaluation import (
     OUTPUT,
     TRACE,
@@ -114,6 +115,8 @@ def pin_scorers(place: Place, revision: Revision, scorers: object) -> tuple[Scor
             required = spec.code.required if spec.code else spec.inputs
             allowed = (*revision.names, OUTPUT, TRACE)
             _check_inputs(f"scorer {spec.name!r}", required, allowed)
+        if TRACE in spec.inputs and TRACE not in revision.names:
+            check_installed(spec.name)
     return pinned
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from pytest_chalk.evaluations.rescoring import RunPlan
 from pytest_chalk.evaluations.summary import summarize
+from pytest_chalk.evaluations.telemetry import totals
 from pytest_chalk.store.result_figures import read_figures
 from pytest_chalk.store.result_file import ResultFile, ResultShape, ScorerColumns
 
@@ -48,6 +49,8 @@ def finalize(place: Place, run: RunState, definition: Definition, source: Revisi
     revision = store.datasets.add_revision(f"results of {definition.id}", stored)
     names = {scorer.name: scorer.column for scorer in definition.scorers}
     summary = summarize(read_figures(store.datasets.files, stored, names))
+    if recorded := place.ledger.recorded(run.id):
+        summary["telemetry"] = totals(recorded)
     place.ends.succeed(run.id, place.owner_id, revision, summary)
 
 

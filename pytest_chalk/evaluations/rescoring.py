@@ -35,6 +35,10 @@ class Action:
         """The same rows, for looking one up."""
         return frozenset(self.recall)
 
+    def calls(self, row: int) -> bool:
+        """Tell whether a row is called."""
+        return self.copy_from is None or row in self.recalled
+
     @property
     def calls_every_row(self) -> bool:
         """Whether nothing is copied."""

@@ -6,8 +6,10 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
+from pytest_chalk.evaluations.rescoring import RunPlan
 from pytest_chalk.evaluations.row_work import Row
-from pytest_chalk.schemas.evaluation import OUTPUT
+from pytest_chalk.evaluations.telemetry import read_trace
+from pytest_chalk.schemas.evaluation import OUTPUT, TRACE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
     from pytest_chalk.schemas.evaluation import Cell, Revision, RunState
     from pytest_chalk.store.cell_ledger import Chunk
 
-READ_AHEAD_ROWS = 2_000
+READ_AHEAD_ROWS = 5_000
 """Read at once. Opening the file costs as much as reading a thousand rows."""
 
 
@@ -30,6 +32,7 @@ class RowQueue:
         names = dict.fromkeys((*work.columns, *(n for n in copied if n in source.names)))
         by_name = {column.name: column for column in source.columns}
         self._columns = tuple(by_name[name] for name in names)
+        self._reads_traces = work.reads_traces
         self._waiting: deque[Row] = deque()
         self._chunks: dict[int, Chunk] = {}
         self._left: dict[int, int] = {}
@@ -109,9 +112,29 @@ class RowQueue:
             row = Row(index, dict(zip(names, values, strict=True)))
             row.output_error = row.values.pop("output_error", None)
             rows.append(row)
-        for cell in self._place.ledger.cells(self._run.id, start, stop):
-            rows[cell.row - start].done[cell.position] = cell
+        if not chunk.is_fresh:
+            for cell in self._place.ledger.cells(self._run.id, start, stop):
+                rows[cell.row - start].done[cell.position] = cell
+        if self._reads_traces:
+            self._add_traces(rows)
         return rows
+
+    def _add_traces(self, rows: Sequence[Row]) -> None:
+        """Give rows the traces of the calls that made the outputs they have copied."""
+        for row in rows:
+            row.values[TRACE] = None
+        left = {row.index: row for row in rows}
+        run = self._run
+        while left and run.source_run_id:
+            task = RunPlan.from_json(run.plan).task
+            copied = {i: row for i, row in left.items() if not task.calls(i)}
+            run = self._place.store.get_run(run.source_run_id)
+            spans = self._place.ledger.spans(run.id, rows[0].index, rows[-1].index + 1)
+            called = RunPlan.from_json(run.plan).task
+            for index in [index for index in copied if called.calls(index)]:
+                trace = read_trace(f"{run.id}:{index}", spans.get(index))
+                copied.pop(index).values[TRACE] = trace
+            left = copied
 
     def _values(self, start: int, stop: int) -> list[tuple[Any, ...]]:
         """Return the columns of some rows; the ones that follow are read too, for what comes."""

@@ -14,17 +14,20 @@ from pytest_chalk.authoring.call_context import (
     RUN_HEADER,
     SESSION_HEADER,
     SOURCE_RUN_HEADER,
-    call_context,
+    reset_call_context,
+    set_call_context,
 )
 from pytest_chalk.evaluations.code_loading import load_function
+from pytest_chalk.evaluations.telemetry import find_recorder, read_trace
 from pytest_chalk.evaluations.user_code import Called, call_user_code, score_of
-from pytest_chalk.schemas.evaluation import OUTPUT, Cell
+from pytest_chalk.schemas.evaluation import OUTPUT, TRACE, Cell
 from pytest_chalk.store.values import plain_output
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from pytest_chalk.evaluations.rescoring import Action, RunPlan
+    from pytest_chalk.evaluations.telemetry import Recorder
     from pytest_chalk.schemas.evaluation import CodeRef, Definition, RunState, ScorerSpec
 
 
@@ -72,6 +75,8 @@ class Work:
     Attributes:
         columns: Of the source, that have to be read.
         headers: Of every call, but the session.
+        recorder: Of the spans of the task's calls.
+        reads_traces: Whether a scorer takes them.
     """
 
     run_id: str
@@ -80,6 +85,8 @@ class Work:
     scorers: tuple[ScorerWork, ...]
     columns: tuple[str, ...]
     headers: Mapping[str, str]
+    recorder: Recorder | None = None
+    reads_traces: bool = False
 
 
 @dataclass
@@ -116,7 +123,9 @@ def prepare_work(
     if any(callee.takes_all for callee in callees):
         wanted |= set(dataset_columns)
     columns = tuple(name for name in dataset_columns if name in wanted)
-    return Work(run.id, task, plan.task, scorers, columns, headers)
+    reads_traces = TRACE in wanted and TRACE not in dataset_columns
+    recorder = find_recorder(wanted=reads_traces) if task else None
+    return Work(run.id, task, plan.task, scorers, columns, headers, recorder, reads_traces)
 
 
 def run_rows(work: Work, rows: Iterable[Row], stop: threading.Event) -> list[Cell]:
@@ -125,39 +134,53 @@ def run_rows(work: Work, rows: Iterable[Row], stop: threading.Event) -> list[Cel
     After `stop` no further row is begun.
     """
     cells: list[Cell] = []
-    for row in rows:
-        if stop.is_set():
-            break
-        with call_context({**work.headers, SESSION_HEADER: f"{work.run_id}:{row.index}"}):
+    before = set_call_context({})
+    try:
+        for row in rows:
+            if stop.is_set():
+                break
+            set_call_context({**work.headers, SESSION_HEADER: f"{work.run_id}:{row.index}"})
             cells += _run_row(work, row)
+    finally:
+        reset_call_context(before)
     return cells
 
 
 def _run_row(work: Work, row: Row) -> list[Cell]:
     cells = []
-    if work.task is not None and _calls(work.task_action, row.index):
+    if work.task is not None and work.task_action.calls(row.index):
         cell = row.done.get(0)
         if cell is None:
-            cell = _call_task(work.task, row)
+            cell = _call_task(work, work.task, row)
             cells.append(cell)
         row.values[OUTPUT], row.output_error = cell.value, cell.error
+        if work.reads_traces:
+            row.values[TRACE] = read_trace(f"{work.run_id}:{row.index}", cell.metadata)
     cells += [
         _call_scorer(scorer, row)
         for scorer in work.scorers
-        if scorer.position not in row.done and _calls(scorer.action, row.index)
+        if scorer.position not in row.done and scorer.action.calls(row.index)
     ]
     return cells
 
 
-def _call_task(task: Callee, row: Row) -> Cell:
-    called = task.call(row.values)
+def _call_task(work: Work, task: Callee, row: Row) -> Cell:
+    """Return the task's cell, whose metadata are the spans that were recorded."""
+    spans = None
+    if work.recorder is None:
+        called = task.call(row.values)
+    else:
+        session_id = f"{work.run_id}:{row.index}"
+        work.recorder.begin(session_id)
+        called = task.call(row.values)
+        spans = work.recorder.take(session_id)
     value, error = called.value, called.error
     if error is None:
         try:
             value = plain_output(value)
         except TypeError as wrong:
             value, error = None, str(wrong)
-    return Cell(row.index, 0, value, error, None, called.seconds)
+    return Cell(row.index, 0, value, error, spans, called.seconds)
 
 
 def _call_scorer(scorer: ScorerWork, row: Row) -> Cell:
@@ -176,10 +199,6 @@ def _call_scorer(scorer: ScorerWork, row: Row) -> Cell:
 
 def _is_called(action: Action) -> bool:
     return action.calls_every_row or bool(action.recall)
-
-
-def _calls(action: Action, row: int) -> bool:
-    return action.copy_from is None or row in action.recalled
 
 
 def _function_callee(ref: CodeRef) -> Callee:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
+import math
 import threading
 import time
 import traceback
@@ -63,6 +64,8 @@ def score_of(returned: object) -> tuple[float | None, str | None]:
     Raises:
         TypeError: It is no number, no `EvaluationScorerResult` and no list of these.
     """
+    if type(returned) is float and math.isfinite(returned):  # by far the most common
+        return returned, None
     if isinstance(returned, EvaluationScorerResult):
         return returned.score, None if returned.metadata is None else _compact(returned.metadata)
     if isinstance(returned, list):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -220,12 +220,11 @@ class RunState:
     summary: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Cell:
+class Cell(NamedTuple):
     """What one call gave: the task's (position 0) or the scorer's at position 1, 2, … of one row.
 
-    A cell that exists is done. `error` says that the call failed; a scorer's cell with neither
-    `value` nor `error` was not scored.
+    A tuple, for there are many. A cell that exists is done. `error` says that the call failed; a
+    scorer's cell with neither `value` nor `error` was not scored.
 
     Attributes:
         value: The output (any JSON), or the score.

@@ -30,10 +30,15 @@ LIVE = ("pending", "running", "finalizing")
 
 @dataclass(frozen=True)
 class Chunk:
-    """Rows `start` to `stop`, leased together."""
+    """Rows `start` to `stop`, leased together.
+
+    Attributes:
+        is_fresh: Whether nobody has leased it before, so that it has no cells.
+    """
 
     start: int
     stop: int
+    is_fresh: bool = True
 
 
 class CellLedger:
@@ -53,13 +58,15 @@ class CellLedger:
                 (as_text(moment), run_id),
             )
             rows = writer.query(
-                "UPDATE chunks SET state = 'leased', owner = ?1, lease_until = ?2 "
-                "WHERE run_id = ?3 AND start IN (SELECT start FROM chunks WHERE run_id = ?3 "
+                "UPDATE chunks SET state = 'leased', owner = ?1, lease_until = ?2, "
+                "tries = tries + 1 WHERE run_id = ?3 AND start IN "
+                "(SELECT start FROM chunks WHERE run_id = ?3 "
                 "AND (state = 'todo' OR (state = 'leased' AND lease_until < ?4)) "
-                "ORDER BY start LIMIT ?5) RETURNING start, stop",
+                "ORDER BY start LIMIT ?5) RETURNING start, stop, tries",
                 (owner, moment.timestamp() + LEASE_S, run_id, moment.timestamp(), limit),
             )
-        return sorted((Chunk(row["start"], row["stop"]) for row in rows), key=lambda c: c.start)
+        found = (Chunk(row["start"], row["stop"], row["tries"] == 1) for row in rows)
+        return sorted(found, key=lambda chunk: chunk.start)
 
     def renew(self, owner: str) -> None:
         """Prolong everything that `owner` has leased."""
@@ -119,6 +126,22 @@ class CellLedger:
             "SELECT * FROM cells WHERE run_id = ? AND row >= ? AND row < ? ORDER BY row, position",
             (run_id, start, stop),
         )
+
+    def recorded(self, run_id: str) -> list[str]:
+        """Return what was recorded of a run that has not ended, one JSON text for each row."""
+        rows = self._database.query(
+            "SELECT metadata FROM cells WHERE run_id = ? AND position = 0 AND metadata IS NOT NULL",
+            (run_id,),
+        )
+        return [row["metadata"] for row in rows]
+
+    def spans(self, run_id: str, start: int, stop: int) -> dict[int, str]:
+        """Return what was recorded of a run that has ended, by row, as JSON text."""
+        rows = self._database.query(
+            "SELECT row, body FROM spans WHERE run_id = ? AND row >= ? AND row < ?",
+            (run_id, start, stop),
+        )
+        return {row["row"]: row["body"] for row in rows}
 
     def kinds(self, run_id: str) -> set[str]:
         """Return the kinds of the outputs of a run."""

@@ -32,7 +32,8 @@ MIGRATIONS = (
     CREATE INDEX runs_of_evaluation ON runs (evaluation_id, number);
     CREATE TABLE chunks (
         run_id TEXT NOT NULL, start INTEGER NOT NULL, stop INTEGER NOT NULL,
-        state TEXT NOT NULL DEFAULT 'todo', owner TEXT, lease_until REAL,
+        state TEXT NOT NULL DEFAULT 'todo', tries INTEGER NOT NULL DEFAULT 0,
+        owner TEXT, lease_until REAL,
         PRIMARY KEY (run_id, start)
     ) WITHOUT ROWID;
     CREATE TABLE cells (

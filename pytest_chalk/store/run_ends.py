@@ -50,6 +50,11 @@ class RunEnds:
                 "summary = ?, owner = NULL WHERE id = ? AND status = 'finalizing' AND owner = ?",
                 (as_text(now()), result.ref.revision_id, json.dumps(summary), run_id, owner),
             ):
+                writer.write(
+                    "INSERT INTO spans SELECT run_id, row, metadata FROM cells "
+                    "WHERE run_id = ? AND position = 0 AND metadata IS NOT NULL",
+                    (run_id,),
+                )
                 _clear(writer, run_id)
 
     def fail(self, run_id: str, message: str) -> None:

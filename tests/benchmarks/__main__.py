@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from tests.benchmarks.evaluations import bench_evaluations, bench_rescoring, bench_rows
 from tests.benchmarks.measure import (
     WITH_CHALK,
     WITHOUT_CHALK,
@@ -228,6 +229,9 @@ BENCHMARKS: dict[str, Callable[..., None]] = {
     "items": bench_items,
     "collection": bench_collection,
     "growth": bench_growth,
+    "evaluations": bench_evaluations,
+    "rescoring": bench_rescoring,
+    "rows": bench_rows,
 }
 
 

@@ -69,6 +69,7 @@ def start(directory: Path, rows: int = N_ROWS) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.slow
 def test_a_run_is_finished_after_kills_at_any_instant(tmp_path):
     chance = random.Random(7)
     kills = 0
@@ -92,6 +93,59 @@ def test_a_run_is_finished_after_kills_at_any_instant(tmp_path):
     calls = collections.Counter((tmp_path / "calls.txt").read_text().split())
     assert set(calls) == {str(n) for n in range(N_ROWS)}
     assert not list((tmp_path / ".chalk/datasets").glob("*.parquet.tmp"))
+
+
+DEADLY = """
+import os, signal
+from pytest_chalk.store import {module} as module
+
+owner = getattr(module, "{owner}")
+real = getattr(owner, "{name}")
+
+def deadly(*args, **kwargs):
+    if "{when}" == "before":
+        os.kill(os.getpid(), signal.SIGKILL)
+    real(*args, **kwargs)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+setattr(owner, "{name}", deadly)
+"""
+
+INSTANTS = [
+    ("after", "evaluation_store", "EvaluationStore", "add_run"),
+    ("after", "cell_ledger", "CellLedger", "claim"),
+    ("before", "cell_ledger", "CellLedger", "commit"),
+    ("after", "cell_ledger", "CellLedger", "commit"),
+    ("after", "run_ends", "RunEnds", "begin_finalizing"),
+    ("before", "dataset_files", "DatasetFiles", "adopt"),
+    ("after", "result_file", "ResultFile", "write"),
+    ("after", "dataset_catalog", "DatasetCatalog", "add_revision"),
+    ("after", "run_ends", "RunEnds", "succeed"),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("when", "module", "owner", "name"), INSTANTS)
+def test_a_kill_at_each_write_leaves_a_run_that_goes_on(tmp_path, when, module, owner, name):
+    deadly = textwrap.dedent(DEADLY).format(module=module, owner=owner, name=name, when=when)
+    upload = "        dataset = chalkcompute"
+    if name in {"adopt", "add_revision"}:  # the dataset's own are not meant
+        script = SCRIPT.replace(
+            "        evaluation =", f"{textwrap.indent(deadly, ' ' * 8)}\n        evaluation ="
+        )
+    else:
+        script = deadly + SCRIPT
+    assert upload in script
+
+    killed = run_script(tmp_path, script.replace("ROWS", "6"))
+    ran = run_script(tmp_path, SCRIPT.replace("ROWS", "6"))
+
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert printed_json(ran) == 1.0
+    calls = (tmp_path / "calls.txt").read_text().split()
+    assert set(calls) == set("012345")
+    if name != "commit":  # what was not written is called again, nothing else
+        assert len(calls) == 6
 
 
 def test_several_processes_advance_one_run_and_no_call_is_made_twice(tmp_path):
@@ -146,7 +200,7 @@ def test_a_lease_that_is_over_is_lost_and_what_comes_of_it_too_late(queued, monk
     (chunk,) = other.ledger.claim(run.id, other.owner_id, 1)
     monkeypatch.undo()
     (again,) = place.ledger.claim(run.id, place.owner_id, 1)
-    assert again == chunk
+    assert (again.start, again.is_fresh) == (chunk.start, False)
 
     late = [cell_ledger.Cell(chunk.start, 0, "late")]
     other.ledger.commit(run.id, other.owner_id, late, [chunk])

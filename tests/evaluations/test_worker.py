@@ -92,6 +92,7 @@ def test_a_run_is_carried_out_by_a_worker_though_nobody_reads_it(tmp_path, worke
     assert "no worker runs" in ran.stderr
 
 
+@pytest.mark.slow
 def test_the_next_worker_finishes_what_a_killed_one_has_begun(tmp_path, worker):
     slow = SCRIPT.replace("return 2 * n", "import time; time.sleep(0.4); return 2 * n").replace(
         "evaluation.run(", "evaluation.run(concurrency=1, "

@@ -26,7 +26,7 @@ def plain_user(public_folder):
         public_folder / "pytest_chalk" / "sandbox",
         ignore=shutil.ignore_patterns("__pycache__"),
     )
-    for name in ("__init__.py", "errors.py"):
+    for name in ("__init__.py", "errors.py", "cheap_override.py"):
         shutil.copy(ROOT / "pytest_chalk" / name, public_folder / "pytest_chalk" / name)
     shutil.copy(typing_extensions.__file__, public_folder)
     for path in (public_folder / "pytest_chalk").rglob("*"):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sys
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -138,7 +139,7 @@ def child_environment(settings: DiscoverySettings | None = None) -> dict[str, st
         finder = installed_finder()
         settings = finder.settings if finder else read_settings(find_root(Path.cwd()))
     variables = {
-        "PYTHONPATH": os.pathsep.join(_child_search_path(settings)),
+        "PYTHONPATH": _child_search_path(settings),
         TASKS_DIR_VARIABLE: str(settings.tasks_dir),
         PREFIX_VARIABLE: canonical_prefix(settings),
         ROOT_VARIABLE: str(settings.root),
@@ -147,19 +148,31 @@ def child_environment(settings: DiscoverySettings | None = None) -> dict[str, st
     return variables if slot is None else {**variables, "CHALK_SLOT": slot}
 
 
-def _child_search_path(settings: DiscoverySettings) -> list[str]:
+def _child_search_path(settings: DiscoverySettings) -> str:
+    inherited = os.environ.get("PYTHONPATH", "")
+    loaded = tuple(id(sys.modules.get(name)) for name in _NAMES)
+    return _known_search_path(settings, inherited, tuple(sys.path), loaded)
+
+
+@lru_cache(maxsize=16)
+def _known_search_path(
+    settings: DiscoverySettings,
+    pythonpath: str,
+    search_path: tuple[str, ...],  # noqa: ARG001 - who answers a name depends on it
+    loaded: tuple[int, ...],  # noqa: ARG001 - and on what is loaded
+) -> str:
     directories = alias_directories()
     ours = [directories[name] for name in report_aliases().ours]
     inherited = [
         entry
-        for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep)
+        for entry in pythonpath.split(os.pathsep)
         if entry and entry not in directories.values()
     ]
     home = own_environment(settings)
     project = [str(settings.root)] if home is None else [str(home.parent), str(settings.root)]
     first = settings.aliases == "first"
     aliases_and_inherited = [*ours, *inherited] if first else [*inherited, *ours]
-    return list(dict.fromkeys([*aliases_and_inherited, *project]))
+    return os.pathsep.join(dict.fromkeys([*aliases_and_inherited, *project]))
 
 
 def explain_import_error(error: BaseException, mode: Aliases) -> str | None:

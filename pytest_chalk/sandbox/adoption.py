@@ -16,6 +16,7 @@ import signal
 import threading
 import time
 from contextlib import contextmanager, suppress
+from functools import cache
 from typing import TYPE_CHECKING
 
 from pytest_chalk.sandbox.process_table import ON_LINUX
@@ -44,7 +45,6 @@ _PR_SET_CHILD_SUBREAPER, _PR_GET_CHILD_SUBREAPER = 36, 37
 _numbers = itertools.count(1)
 _running: dict[str, int] = {}
 _guard = threading.Lock()
-_was_reaper = False
 
 
 class Adoption:
@@ -59,7 +59,6 @@ class Adoption:
         outer = os.environ.get(MARK_VARIABLE, "")
         self.mark = f"{outer}{os.getpid()}.{number}/"
         self._limit = _limit_mark(number)
-        self._before = frozenset(_children())
         self._pid = 0
 
     @contextmanager
@@ -97,7 +96,7 @@ class Adoption:
 
     def _is_left(self, pid: int) -> bool:
         """Tell whether a child of ours is the script's orphan."""
-        if pid in self._before or pid in _running.values():
+        if pid in _running.values():
             return False
         if _session(pid) == self._pid or _has_limit(pid, self._limit):
             return True
@@ -111,30 +110,33 @@ def adoption() -> Iterator[Adoption]:
     adopted = Adoption()
     with _guard:
         _running[adopted.mark] = 0
-        if len(_running) == 1:
-            _become_reaper()
+        if len(_running) == 1 and not _was_reaper():
+            _prctl(_PR_SET_CHILD_SUBREAPER, 1)
     try:
         yield adopted
     finally:
         with _guard:
             del _running[adopted.mark]
-            if not _running and not _was_reaper:
+            if not _running and not _was_reaper():
                 _prctl(_PR_SET_CHILD_SUBREAPER, 0)
 
 
-def _become_reaper() -> None:
-    global _was_reaper  # noqa: PLW0603 - a property of the process, and so is this
-    if not ON_LINUX:
-        return
+@cache
+def _was_reaper() -> bool:
+    """Tell whether this process was one before the first script, by somebody else's wish."""
     found = ctypes.c_int(0)
     _prctl(_PR_GET_CHILD_SUBREAPER, ctypes.addressof(found))
-    _was_reaper = bool(found.value)
-    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    return bool(found.value)
 
 
 def _prctl(option: int, argument: int) -> None:
     if ON_LINUX:
-        ctypes.CDLL(None).prctl(option, ctypes.c_ulong(argument), 0, 0, 0)
+        _libc().prctl(option, ctypes.c_ulong(argument), 0, 0, 0)
+
+
+@cache
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None)
 
 
 def _children() -> list[int]:
@@ -154,12 +156,15 @@ def _session(pid: int) -> int:
 
 def _limit_mark(number: int) -> int | None:
     """Return the limit that marks a script; None where there is none to spare."""
-    if not ON_LINUX:
-        return None
-    soft = resource.getrlimit(resource.RLIMIT_MSGQUEUE)[0]
-    if soft == resource.RLIM_INFINITY or soft <= LIMIT_MARKS:
-        return None
-    return soft - 1 - number % LIMIT_MARKS
+    own = _own_limit()
+    return None if own is None else own - 1 - number % LIMIT_MARKS
+
+
+@cache
+def _own_limit() -> int | None:
+    # Read once: while a script is being started, this process has the script's.
+    soft = resource.getrlimit(resource.RLIMIT_MSGQUEUE)[0] if ON_LINUX else 0
+    return None if soft == resource.RLIM_INFINITY or soft <= LIMIT_MARKS else soft
 
 
 def _has_limit(pid: int, limit: int | None) -> bool:

@@ -115,6 +115,10 @@ class Feed:
         if not self._left:
             self.close()
 
+    def is_at(self, fd: int) -> bool:
+        """Tell whether the pipe is open and has that descriptor."""
+        return self.fd == fd
+
     def close(self) -> None:
         """Close the pipe, whatever is left."""
         if self.fd is not None:
@@ -128,27 +132,34 @@ def read_until_exit(
     *,
     time_limit_s: float,
     feed: Feed | None = None,
+    exit_fd: int | None = None,
 ) -> bool:
     """Read pipes until the command has ended; return False when the time limit came first.
 
-    Whoever still holds the pipes then is not waited for longer than `ORPHAN_GRACE_S`.
+    Whoever still holds the pipes then is not waited for longer than `ORPHAN_GRACE_S`. `exit_fd`
+    becomes readable when the command ends; without it that is looked for now and then.
     """
     deadline = time.monotonic() + time_limit_s
-    with selectors.DefaultSelector() as selector:
+    with selectors.PollSelector() as selector:
         for fd in streams:
             os.set_blocking(fd, False)
             selector.register(fd, selectors.EVENT_READ)
         if feed is not None and feed.fd is not None:
             selector.register(feed.fd, selectors.EVENT_WRITE)
+        if exit_fd is not None:
+            selector.register(exit_fd, selectors.EVENT_READ)
         grace_end: float | None = None
         is_quiet = False
         for now in _ticks(deadline):
             # Both pipes at their end mostly means that the command ends this very millisecond.
-            events = selector.select(POLL_INTERVAL_S / 20 if is_quiet else POLL_INTERVAL_S)
+            soon = is_quiet and exit_fd is None
+            events = selector.select(POLL_INTERVAL_S / 20 if soon else POLL_INTERVAL_S)
             _transfer(selector, events, streams, feed)
             is_quiet = not any(fd in streams for fd in selector.get_map())
             if grace_end is None and has_ended():
                 grace_end = now + ORPHAN_GRACE_S
+                if exit_fd is not None:  # it would be readable for ever
+                    selector.unregister(exit_fd)
             if grace_end is not None and (is_quiet or now >= grace_end):
                 return True
         return grace_end is not None
@@ -173,9 +184,8 @@ def _transfer(
                     streams[key.fd].add(chunk)
                 else:
                     selector.unregister(key.fd)
-        elif feed is not None:
-            feed_fd = key.fd
+        elif feed is not None and feed.is_at(key.fd):
             feed.write()
-            if feed.fd is None:
+            if not feed.is_at(key.fd):
                 with suppress(KeyError, ValueError):
-                    selector.unregister(feed_fd)
+                    selector.unregister(key.fd)

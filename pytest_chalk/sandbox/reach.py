@@ -17,25 +17,31 @@ def student_can_write(directory: Path) -> bool:
     So it could where it may write to the directory, or to one above it that is not sticky. At level
     `none`, where the student has our own uid, only its workdir counts.
     """
-    run = find_run()
-    slot = run.box.slot if run is not None and run.box is not None else peek_slot()
-    uid = slot.student_uid if slot.separates_uids else None
-    return _can_write(Path(os.path.realpath(directory)), uid, slot.paths.workdir)
+    return _can_write(directory, *_student())
 
 
 def safe_search_path(path: str) -> str:
     """Return a PATH without entries that are relative or that the student could write to."""
-    entries = path.split(os.pathsep)
-    return os.pathsep.join(entry for entry in entries if _is_safe_entry(entry))
+    return _safe_entries(path, *_student())
 
 
-def _is_safe_entry(entry: str) -> bool:
-    return Path(entry).is_absolute() and not student_can_write(Path(entry))
+def _student() -> tuple[int | None, Path]:
+    """Return the student's uid, None where it is our own, and its workdir."""
+    run = find_run()
+    slot = run.box.slot if run is not None and run.box is not None else peek_slot()
+    return slot.student_uid if slot.separates_uids else None, slot.paths.workdir
+
+
+@lru_cache(maxsize=16)
+def _safe_entries(path: str, uid: int | None, workdir: Path) -> str:
+    entries = [entry for entry in path.split(os.pathsep) if Path(entry).is_absolute()]
+    return os.pathsep.join(entry for entry in entries if not _can_write(Path(entry), uid, workdir))
 
 
 @lru_cache(maxsize=256)
-def _can_write(directory: Path, uid: int | None, workdir: Path) -> bool:
+def _can_write(given: Path, uid: int | None, workdir: Path) -> bool:
     # Cached: what lies on the way to a program does not change owners while tests run.
+    directory = Path(os.path.realpath(given))
     if directory.is_relative_to(workdir):
         return True
     if uid is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ from pytest_chalk.sandbox.adoption import MARK_VARIABLE, adoption
 from pytest_chalk.sandbox.output import BoundedOutput, completed, read_until_exit
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from pytest_chalk.sandbox.adoption import Adoption
@@ -26,7 +26,7 @@ def run_trusted(
     argv: Sequence[str],
     *,
     cwd: Path,
-    env: Mapping[str, str],
+    env: Mapping[bytes, bytes],
     time_limit_s: float,
     max_output_bytes: int,
 ) -> Completed:
@@ -37,7 +37,7 @@ def run_trusted(
     Args:
         argv: Program and arguments.
         cwd: Where it runs. Never a directory the student can write to.
-        env: Its whole environment.
+        env: Its whole environment; as bytes, for to decode and encode it takes longer than a fork.
         time_limit_s: Wall-clock.
         max_output_bytes: Kept of each of stdout and stderr: the first and the last half.
 
@@ -52,7 +52,7 @@ def run_trusted(
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 cwd=cwd,
-                env={**env, MARK_VARIABLE: adopted.mark},
+                env={**env, MARK_VARIABLE.encode(): adopted.mark.encode()},
                 start_new_session=True,
             )
         adopted.started(process.pid)
@@ -73,7 +73,13 @@ def _watch(
             for pipe in (process.stdout, process.stderr)
             if pipe is not None
         }
-        ended = read_until_exit(streams, lambda: _has_ended(process), time_limit_s=time_limit_s)
+        with _exit_fd(process.pid) as exit_fd:
+            ended = read_until_exit(
+                streams,
+                lambda: _has_ended(process),
+                time_limit_s=time_limit_s,
+                exit_fd=exit_fd,
+            )
     finally:
         _kill_group(process)
         survivors = adopted.kill_left()
@@ -82,6 +88,20 @@ def _watch(
                 pipe.close()
     done = completed(process.returncode, *streams.values(), timed_out=not ended)
     return replace(done, survivors=survivors) if survivors else done
+
+
+@contextmanager
+def _exit_fd(pid: int) -> Iterator[int | None]:
+    """Open a descriptor that is readable once the process has ended, where there is such one."""
+    try:
+        fd = os.pidfd_open(pid)
+    except (AttributeError, OSError):
+        yield None
+        return
+    try:
+        yield fd
+    finally:
+        os.close(fd)
 
 
 def _has_ended(process: subprocess.Popen[bytes]) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tests.benchmarks.evaluations import bench_evaluations, bench_rescoring, bench_rows
+from tests.benchmarks.judging import bench_executable, bench_executables_at_once, bench_regex
 from tests.benchmarks.measure import (
     WITH_CHALK,
     WITHOUT_CHALK,
@@ -232,6 +233,9 @@ BENCHMARKS: dict[str, Callable[..., None]] = {
     "evaluations": bench_evaluations,
     "rescoring": bench_rescoring,
     "rows": bench_rows,
+    "executable": bench_executable,
+    "executables": bench_executables_at_once,
+    "regex": bench_regex,
 }
 
 

@@ -19,7 +19,7 @@ def score(tmp_path):
         return run_trusted(
             ["/bin/sh", "-c", script],
             cwd=tmp_path,
-            env={"PATH": "/usr/bin:/bin", "GREETING": "hello"},
+            env={b"PATH": b"/usr/bin:/bin", b"GREETING": b"hello"},
             time_limit_s=time_limit_s,
             max_output_bytes=max_output_bytes,
         )

@@ -153,16 +153,20 @@ def _is_submission(path: str | Path) -> bool:
     return Path(os.path.abspath(path)).is_relative_to(run.submissions_dir)  # noqa: PTH100 - lexical
 
 
-def _environment() -> dict[str, str]:
-    """Return our own variables, made safe for a program that runs near a student's files."""
-    return {
-        **os.environ,
+def _environment() -> dict[bytes, bytes]:
+    """Return our own variables, made safe for a program that runs near a student's files.
+
+    As bytes: to decode them and encode them again takes as long as the start of a small program.
+    """
+    changed = {
         **child_environment(),
         "PATH": safe_search_path(os.environ.get("PATH", os.defpath)),
         # Neither the directory that it runs in nor a home brings modules.
         "PYTHONSAFEPATH": "1",
         "PYTHONNOUSERSITE": "1",
     }
+    encoded = {os.fsencode(name): os.fsencode(value) for name, value in changed.items()}
+    return {**os.environb, **encoded}
 
 
 def _default_cwd(fresh: Path) -> Path:

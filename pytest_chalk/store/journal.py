@@ -11,10 +11,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from pytest_chalk.errors import MachineError
-from pytest_chalk.store.line_file import LineFile, whole_lines
+from pytest_chalk.store.line_file import LineFile
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from pytest_chalk.schemas.frozen import Frozen
@@ -97,10 +97,14 @@ def read_journal(path: Path) -> list[dict[str, Any]]:
     """Return the entries of a journal, oldest first; a torn last line is left out.
 
     Raises:
-        MachineError: A line is no JSON object: the file was changed by somebody else.
+        MachineError: It cannot be read, or a line is no JSON object: somebody else changed it.
     """
-    entries = []
-    for number, line in enumerate(whole_lines(path), 1):
+    return list(iterate_journal(path))
+
+
+def iterate_journal(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the entries of a journal one by one: see `read_journal`."""
+    for number, line in enumerate(_lines(path), 1):
         try:
             entry = json.loads(line)
         except ValueError:
@@ -108,8 +112,19 @@ def read_journal(path: Path) -> list[dict[str, Any]]:
         if not isinstance(entry, dict):
             message = f"journal {str(path)!r}, line {number}: {line[:200]!r} is no JSON object"
             raise MachineError(message)
-        entries.append(entry)
-    return entries
+        yield entry
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    """Yield the whole lines of a journal, of which there may be more than fit into memory."""
+    try:
+        with path.open("rb") as opened:
+            for line in opened:
+                if line.endswith(b"\n"):
+                    yield line[:-1]
+    except OSError as error:
+        message = f"journal {str(path)!r} cannot be read: {error}"
+        raise MachineError(message) from error
 
 
 def is_in_use(path: Path) -> bool:

@@ -154,7 +154,7 @@ def find_session(base: Path, session_id: str = "") -> SessionDirectory:
     fits = [name for name in known if name == session_id]
     fits = fits or [name for name in known if name.startswith(session_id)]
     if session_id in {"", "latest"}:
-        fits = known[-1:]
+        fits = [name for name in known if name == _latest(base)] or known[-1:]
     if len(fits) == 1:
         return SessionDirectory(base, fits[0])
     if not known:
@@ -168,6 +168,13 @@ def find_session(base: Path, session_id: str = "") -> SessionDirectory:
         problem=f"{len(fits) or 'no'} session{'s' if fits else ''} of that name in {str(base)!r}",
         fix=f"Name one of: {', '.join(reversed(known))}",
     )
+
+
+def _latest(base: Path) -> str:
+    """Return the id of the session that was opened last; empty where that is not known."""
+    with suppress(OSError):
+        return (base / "latest").readlink().name
+    return ""
 
 
 def session_ids(base: Path) -> list[str]:

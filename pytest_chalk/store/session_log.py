@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_chalk.errors import MachineError
 from pytest_chalk.schemas.record import LeftOut, RunRecord, StepRecord
-from pytest_chalk.store.journal import read_journal
+from pytest_chalk.store.journal import iterate_journal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,20 +27,26 @@ class ItemLog:
 
     Attributes:
         run: None where it has none: it was killed under way, or skipped by a mark.
-        steps: Those that were written; a killed run may have some and no record of itself.
+        step_records: Of each step as JSON, by index; a killed run may have some and no record of
+            itself. The record of a run holds its steps, and few readers look at these.
         output: Captured text by step index; -1 is the item's own.
         bars: What the runs of its task had to reach together, if anything.
     """
 
     nodeid: str
     run: RunRecord | None = None
-    steps: dict[int, StepRecord] = field(default_factory=dict)
+    step_records: dict[int, dict[str, Any]] = field(default_factory=dict)
     left_out: LeftOut | None = None
     teardown_error: str = ""
     properties: list[tuple[str, Any]] = field(default_factory=list)
     duration_s: float = 0.0
     output: dict[int, str] = field(default_factory=dict)
     bars: dict[str, Any] | None = None
+
+    @property
+    def steps(self) -> dict[int, StepRecord]:
+        """The steps that were written, by index."""
+        return {i: StepRecord.model_validate(found) for i, found in self.step_records.items()}
 
     @property
     def is_finished(self) -> bool:
@@ -103,13 +109,8 @@ def read_session(journal: Path) -> SessionLog:
     Raises:
         MachineError: There is no journal, or it is not one of this release.
     """
-    try:
-        entries = read_journal(journal)
-    except OSError as error:
-        message = f"journal {str(journal)!r} cannot be read: {error}"
-        raise MachineError(message) from error
     log = SessionLog()
-    for number, entry in enumerate(entries, 1):
+    for number, entry in enumerate(iterate_journal(journal), 1):
         try:
             _take(log, entry)
         except (KeyError, TypeError, ValueError) as error:
@@ -160,11 +161,11 @@ def _begin(log: SessionLog, entry: Mapping[str, Any]) -> None:
 
 
 def _take_step(item: ItemLog, entry: Mapping[str, Any]) -> None:
-    step = StepRecord.model_validate(entry["record"])
-    if step.index in item.steps:  # a later attempt begins
-        item.steps, item.output, item.run = {}, {}, None
-    item.steps[step.index] = step
-    item.output[step.index] = entry.get("output", "")
+    index = int(entry["record"]["index"])
+    if index in item.step_records:  # a later attempt begins
+        item.step_records, item.output, item.run = {}, {}, None
+    item.step_records[index] = entry["record"]
+    item.output[index] = entry.get("output", "")
 
 
 def _take_run(item: ItemLog, entry: Mapping[str, Any]) -> None:

@@ -24,6 +24,7 @@ from tests.benchmarks.models import (
     bench_transcript,
     bench_turn,
 )
+from tests.benchmarks.results import bench_journal, bench_summary
 
 TASK = """
 from chalk import Step, Task
@@ -236,6 +237,8 @@ BENCHMARKS: dict[str, Callable[..., None]] = {
     "executable": bench_executable,
     "executables": bench_executables_at_once,
     "regex": bench_regex,
+    "journal": bench_journal,
+    "summary": bench_summary,
 }
 
 

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from pytest_chalk.errors import MachineError
+from pytest_chalk.errors import MachineError, RunOptionError
 from pytest_chalk.store.journal import Journal
 from pytest_chalk.store.session_directory import (
     NAME_MAX_CHARS,
     SessionDirectory,
     file_name,
+    find_session,
     new_session_id,
 )
 
@@ -205,3 +206,31 @@ def test_the_transcript_of_a_run_stands_beside_its_directory(tmp_path):
     assert mode(transcript.parent) == 0o700
     assert transcript == made.run_path("a b").with_name(f"{made.run_path('a b').name}.jsonl")
     assert not made.run_path("a b").exists()
+
+
+@pytest.mark.parametrize("name", ["", "latest"])
+def test_the_newest_session_is_the_one_opened_last_whatever_its_id(tmp_path, name):
+    for number in (1, 3, 2):
+        Journal(opened(tmp_path, number).journal).close()
+
+    assert find_session(tmp_path / ".chalk", name).session_id[7] == "2"
+    (tmp_path / ".chalk/latest").unlink()
+    assert find_session(tmp_path / ".chalk", name).session_id[7] == "3"
+
+
+def test_a_session_without_a_journal_is_not_found(tmp_path):
+    Journal(opened(tmp_path, 1).journal).close()
+    opened(tmp_path, 2)
+
+    assert find_session(tmp_path / ".chalk").session_id[7] == "1"
+    with pytest.raises(RunOptionError, match="Name one of: 20260101"):
+        find_session(tmp_path / ".chalk", "20260102")
+
+
+def test_the_beginning_of_an_id_finds_it_where_only_one_begins_so(tmp_path):
+    for number in (1, 2):
+        Journal(opened(tmp_path, number).journal).close()
+
+    assert find_session(tmp_path / ".chalk", "20260102").session_id[7] == "2"
+    with pytest.raises(RunOptionError, match="2 sessions of that name"):
+        find_session(tmp_path / ".chalk", "2026")

@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_chalk.plugin.activation import activate
+from pytest_chalk.plugin.budget import metered
 from pytest_chalk.runner.api import run_id_for, run_task
+from pytest_chalk.runner.students import is_model
 
 if TYPE_CHECKING:
     from pytest_chalk.authoring.task import Task
+    from pytest_chalk.plugin.state import ChalkState
     from pytest_chalk.schemas.record import RunRecord
 
 
@@ -25,7 +28,16 @@ def run_within_test(
         "directory": state.directory.run_directory(run_id),
         "judge_model": state.judge(judge) if judge else None,
     }
-    return run_task(task_class, **{**defaults, **options})
+    asked = {**defaults, **options}
+    for role in {"model", "judge_model"} & asked.keys():
+        asked[role] = _paying(state, role, asked[role])
+    return run_task(task_class, **asked)
+
+
+def _paying(state: ChalkState, role: str, given: object) -> object:
+    """Return a model that pays from the session's budget, and anything else as it is."""
+    found = state.judge(given) if role == "judge_model" and isinstance(given, str) else given
+    return metered(found, state.settings, state.purse) if is_model(found) else found
 
 
 _RUNS_OF_A_TEST = pytest.StashKey[int]()

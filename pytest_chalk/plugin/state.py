@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
@@ -74,7 +74,7 @@ class ChalkState:
                 raise RunOptionError(
                     source, f"{name!r} is {made!r:.100}, which is no model", fix="Name another"
                 )
-            self.judges[name] = cast("Model", made)
+            self.judges[name] = made
         return self.judges[name]
 
     def _make_model(self, name: str, where: _Naming) -> object:

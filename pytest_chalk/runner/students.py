@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias, TypeGuard
 
 from pytest_chalk.authoring.ports import Model
 from pytest_chalk.errors import MachineError, RunOptionError
@@ -37,7 +37,7 @@ def check_student(student: object) -> Student:
     if isinstance(student, str) and student in BUILT_IN:
         return student
     if is_model(student):
-        return cast("Model", student)
+        return student
     raise RunOptionError(
         "model",
         f"{student!r} is unknown",
@@ -46,7 +46,7 @@ def check_student(student: object) -> Student:
     )
 
 
-def is_model(found: object) -> bool:
+def is_model(found: object) -> TypeGuard[Model]:
     """Tell whether it can be asked for a turn."""
     # Not isinstance(found, Model): asking a protocol takes as long as a turn of a scripted model.
     return not isinstance(found, str) and all(hasattr(found, name) for name in _OF_A_MODEL)

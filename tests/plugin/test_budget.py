@@ -379,3 +379,30 @@ def test_what_judges_ask_is_paid_from_the_same_budget(several: Project):
     assert bound.ret == 1
     assert [run["outcome"] for run in several.runs().values()] == ["passed", "not_run"]
     assert "budget: " in several.runs()["two"]["reason"]
+
+
+def test_a_run_inside_a_test_pays_from_the_same_budget(several: Project, server: str):
+    several.file(
+        "test_runs.py",
+        f"""
+        from pytest_chalk.models.registry import make_model
+        from pytest_chalk.models.settings import ModelSettings
+        from tasks.n2 import N2
+
+        def test_twice(chalk_run):
+            settings = ModelSettings(base_url="{server}/v1", api_key="x")
+            model = make_model("openai/mock?text=bananas", settings)
+            first, second = chalk_run(N2, model=model), chalk_run(N2, model=model)
+            assert (first.outcome, first.usage.usd > 0) == ("passed", True)
+            assert (second.outcome, second.score) == ("not_run", None)
+            assert "of 5 tokens are spent" in second.reason
+            assert chalk_run(N2).outcome == "failed"  # the oracle costs nothing
+        """,
+    )
+
+    result = several.run(
+        "test_runs.py", "--chalk-token-limit=5", "--chalk-prices=prices.json",
+        "--chalk-allow-readable-tasks",
+    )  # fmt: skip
+
+    assert result.ret == 0, result.stdout.str()

@@ -143,8 +143,27 @@ def _is_projects(value: FunctionType | type) -> bool:
     return bool(path) and not in_installed and not value.__module__.startswith("pytest_chalk.")
 
 
-def _source(value: object) -> str:
+_SOURCES: dict[CodeType, str] = {}
+"""Sources as they were when they were first asked for, which is when their module is loaded: a file
+that is edited afterwards is not what runs."""
+
+
+def remember_source(function: Callable[..., Any]) -> None:
+    """Read a function's source now."""
+    _source(inspect.unwrap(function))
+
+
+def _source(function: Any) -> str:  # noqa: ANN401 - any callable
     """Return the source as Python's own parser prints it; empty where there is none."""
+    code = getattr(function, "__code__", None)
+    if not isinstance(code, CodeType):
+        return ""
+    if code not in _SOURCES:
+        _SOURCES[code] = _parsed_source(function)
+    return _SOURCES[code]
+
+
+def _parsed_source(value: object) -> str:
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(value)))  # type: ignore[arg-type]
     except (OSError, TypeError, SyntaxError, IndentationError):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
 from typing_extensions import override
 
-from pytest_chalk.authoring.code_version import Snapshots, code_version
+from pytest_chalk.authoring.code_version import Snapshots, code_version, remember_source
 from pytest_chalk.schemas.evaluation import CodeRef
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ class Function(Generic[P, R]):
         functools.update_wrapper(self, code)
         self.retries, self.call_timeout = retries, call_timeout
         self._snapshots = Snapshots()
+        remember_source(code)
         _KNOWN.append(self)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:

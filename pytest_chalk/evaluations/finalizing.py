@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from pytest_chalk.evaluations.rescoring import RunPlan
 from pytest_chalk.evaluations.summary import summarize
 from pytest_chalk.evaluations.telemetry import totals
+from pytest_chalk.store.cell_ledger import TRACED
+from pytest_chalk.store.dataset_files import ROW_GROUP_ROWS
 from pytest_chalk.store.result_figures import read_figures
 from pytest_chalk.store.result_file import ResultFile, ResultShape, ScorerColumns
 
@@ -42,16 +44,27 @@ def finalize(place: Place, run: RunState, definition: Definition, source: Revisi
     result = ResultFile(
         store.datasets.files,
         shape,
-        kinds,
-        lambda start, stop: place.ledger.raw_cells(run.id, start, stop),
+        kinds - {TRACED},
+        lambda start, stop: place.ledger.cells(run.id, start, stop),
     )
     stored = result.write()
     revision = store.datasets.add_revision(f"results of {definition.id}", stored)
     names = {scorer.name: scorer.column for scorer in definition.scorers}
     summary = summarize(read_figures(store.datasets.files, stored, names))
-    if recorded := place.ledger.recorded(run.id):
-        summary["telemetry"] = totals(recorded)
-    place.ends.succeed(run.id, place.owner_id, revision, summary)
+    recorded = _recorded(place, run) if TRACED in kinds else {}
+    if recorded:
+        summary["telemetry"] = totals(recorded.values())
+    place.ends.succeed(run.id, place.owner_id, revision, summary, recorded)
+
+
+def _recorded(place: Place, run: RunState) -> dict[int, str]:
+    """Return what was recorded of the task's calls, by row."""
+    cells = (
+        cell
+        for start in range(0, run.n_rows, ROW_GROUP_ROWS)
+        for cell in place.ledger.cells(run.id, start, start + ROW_GROUP_ROWS)
+    )
+    return {c.row: c.metadata for c in cells if not c.position and c.metadata is not None}
 
 
 def _dataset_columns(

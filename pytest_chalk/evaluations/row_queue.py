@@ -72,8 +72,13 @@ class RowQueue:
         """Write what is noted."""
         self._flushed_s = time.monotonic()
         if self._cells or self._done:
-            owner = self._place.owner_id
-            self._place.ledger.commit(self._run.id, owner, self._cells, self._done)
+            self._place.ledger.commit(
+                self._run.id,
+                self._place.owner_id,
+                self._cells,
+                held=[*self._chunks.values(), *self._done],
+                done=self._done,
+            )
             self._cells, self._done = [], []
 
     def give_back(self) -> None:

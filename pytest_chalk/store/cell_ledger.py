@@ -6,17 +6,17 @@ again; what a dead process had leased is free at once, what a stuck one had when
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pytest_chalk.schemas.evaluation import Cell
 from pytest_chalk.store.owners import is_alive
 from pytest_chalk.store.stamps import as_text, now
-from pytest_chalk.store.values import decode_cell, encode_cell
+from pytest_chalk.store.values import kind_of
 
 if TYPE_CHECKING:
-    import sqlite3
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
     from pathlib import Path
 
     from pytest_chalk.store.database import Database, Writer
@@ -25,7 +25,11 @@ LEASE_S = 60.0
 """After which a chunk is somebody else's if its owner has not renewed it. Owners renew every third
 of it, so only a process that is stopped or cut off from the disk loses one."""
 
-LIVE = ("pending", "running", "finalizing")
+TRACED = "t"
+"""Among the kinds of outputs: what was recorded of a task's call is in the metadata of its cell."""
+
+GROUP_CELLS = 500
+"""Kept as one text. A row of the database for each cell would cost four times as much."""
 
 
 @dataclass(frozen=True)
@@ -79,18 +83,33 @@ class CellLedger:
             writer.write("UPDATE runs SET lease_until = ? WHERE owner = ?", (until, owner))
 
     def commit(
-        self, run_id: str, owner: str, cells: Sequence[Cell], done: Sequence[Chunk] = ()
+        self,
+        run_id: str,
+        owner: str,
+        cells: Sequence[Cell],
+        *,
+        held: Collection[Chunk],
+        done: Collection[Chunk] = (),
     ) -> None:
-        """Write cells and mark chunks done; those that `owner` has lost are left to others."""
-        encoded = [
-            (run_id, c.row, c.position, *encode_cell(c.value), c.error, c.metadata, c.seconds)
-            for c in cells
-        ]
+        """Write cells, and mark chunks done.
+
+        Args:
+            run_id: Of the run.
+            owner: Who writes.
+            cells: Of rows in `held`. Those in chunks that `owner` has lost are left to others.
+            held: The chunks that `owner` believes to hold.
+            done: Those of them that need no more calls.
+        """
         with self._database.writing() as writer:
-            held = _held(writer, run_id, owner)
+            lost = {chunk.start for chunk in held} - _starts(writer, run_id, owner)
+            if lost:
+                gone = {r for c in held if c.start in lost for r in range(c.start, c.stop)}
+                cells = [cell for cell in cells if cell.row not in gone]
+            groups = [cells[n : n + GROUP_CELLS] for n in range(0, len(cells), GROUP_CELLS)]
             writer.write_many(
-                "INSERT OR IGNORE INTO cells VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                _within(encoded, held),
+                "INSERT INTO cells (run_id, first_row, last_row, kinds, body) "
+                "VALUES (?, ?, ?, ?, ?)",
+                [(run_id, *_packed(group)) for group in groups],
             )
             writer.write_many(
                 "UPDATE chunks SET state = 'done', owner = NULL "
@@ -107,33 +126,13 @@ class CellLedger:
             )
 
     def cells(self, run_id: str, start: int, stop: int) -> list[Cell]:
-        """Return the cells of rows `start` to `stop`, in the order of rows and positions."""
-        return [
-            Cell(
-                row=row["row"],
-                position=row["position"],
-                value=decode_cell(row["kind"], row["value"]),
-                error=row["error"],
-                metadata=row["metadata"],
-                seconds=row["seconds"],
-            )
-            for row in self.raw_cells(run_id, start, stop)
-        ]
-
-    def raw_cells(self, run_id: str, start: int, stop: int) -> list[sqlite3.Row]:
-        """Return the same as SQLite keeps them."""
-        return self._database.query(
-            "SELECT * FROM cells WHERE run_id = ? AND row >= ? AND row < ? ORDER BY row, position",
-            (run_id, start, stop),
-        )
-
-    def recorded(self, run_id: str) -> list[str]:
-        """Return what was recorded of a run that has not ended, one JSON text for each row."""
+        """Return the cells of rows `start` to `stop`, in no order."""
         rows = self._database.query(
-            "SELECT metadata FROM cells WHERE run_id = ? AND position = 0 AND metadata IS NOT NULL",
-            (run_id,),
+            "SELECT body FROM cells WHERE run_id = ? AND first_row < ? AND last_row >= ?",
+            (run_id, stop, start),
         )
-        return [row["metadata"] for row in rows]
+        packed = (fields for row in rows for fields in json.loads(row["body"]))
+        return [Cell._make(fields) for fields in packed if start <= fields[0] < stop]
 
     def spans(self, run_id: str, start: int, stop: int) -> dict[int, str]:
         """Return what was recorded of a run that has ended, by row, as JSON text."""
@@ -144,11 +143,9 @@ class CellLedger:
         return {row["row"]: row["body"] for row in rows}
 
     def kinds(self, run_id: str) -> set[str]:
-        """Return the kinds of the outputs of a run."""
-        rows = self._database.query(
-            "SELECT DISTINCT kind FROM cells WHERE run_id = ? AND position = 0", (run_id,)
-        )
-        return {row["kind"] for row in rows}
+        """Return the kinds of a run's outputs (see `values.kind_of`), and `TRACED` if spans are."""
+        rows = self._database.query("SELECT DISTINCT kinds FROM cells WHERE run_id = ?", (run_id,))
+        return {kind for row in rows for kind in row["kinds"]}
 
     def rows_done(self, run_id: str) -> int:
         """Return how many rows are in chunks that are done."""
@@ -168,14 +165,20 @@ class CellLedger:
                 self.release(run_id, row["owner"])
 
 
-def _held(writer: Writer, run_id: str, owner: str) -> list[Chunk]:
+def _packed(cells: Sequence[Cell]) -> tuple[int, int, str, str]:
+    """Return first and last row, the kinds of outputs, and the cells as JSON text."""
+    rows = [cell.row for cell in cells]
+    outputs = [cell for cell in cells if not cell.position]
+    kinds = {kind_of(cell.value) for cell in outputs}
+    if any(cell.metadata is not None for cell in outputs):
+        kinds.add(TRACED)
+    return min(rows), max(rows), "".join(sorted(kinds)), json.dumps(cells)
+
+
+def _starts(writer: Writer, run_id: str, owner: str) -> set[int]:
+    """Return where the chunks start that `owner` holds."""
     rows = writer.query(
-        "SELECT start, stop FROM chunks WHERE run_id = ? AND owner = ? AND state = 'leased'",
+        "SELECT start FROM chunks WHERE run_id = ? AND owner = ? AND state = 'leased'",
         (run_id, owner),
     )
-    return [Chunk(row["start"], row["stop"]) for row in rows]
-
-
-def _within(encoded: Sequence[tuple[object, ...]], held: list[Chunk]) -> list[tuple[object, ...]]:
-    rows = {row for chunk in held for row in range(chunk.start, chunk.stop)}
-    return [row for row in encoded if row[1] in rows]
+    return {row["start"] for row in rows}

@@ -152,7 +152,7 @@ def copy_query(
     """
     import duckdb  # noqa: PLC0415 - an extra
 
-    options = f"FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {ROW_GROUP_ROWS}"
+    options = f"FORMAT parquet, COMPRESSION snappy, ROW_GROUP_SIZE {ROW_GROUP_ROWS}"
     statement = f"COPY ({query}) TO {literal(target)} ({options})"
     try:
         if values:

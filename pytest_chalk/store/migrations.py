@@ -37,10 +37,10 @@ MIGRATIONS = (
         PRIMARY KEY (run_id, start)
     ) WITHOUT ROWID;
     CREATE TABLE cells (
-        run_id TEXT NOT NULL, row INTEGER NOT NULL, position INTEGER NOT NULL,
-        kind TEXT NOT NULL, value, error TEXT, metadata TEXT, seconds REAL NOT NULL,
-        PRIMARY KEY (run_id, row, position)
-    ) WITHOUT ROWID;
+        number INTEGER PRIMARY KEY, run_id TEXT NOT NULL, first_row INTEGER NOT NULL,
+        last_row INTEGER NOT NULL, kinds TEXT NOT NULL, body TEXT NOT NULL
+    );
+    CREATE INDEX cells_of_run ON cells (run_id, first_row);
     CREATE TABLE spans (
         run_id TEXT NOT NULL, row INTEGER NOT NULL, body TEXT NOT NULL
     );

@@ -6,6 +6,7 @@ needs no more memory than a small one.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,14 +14,13 @@ from pytest_chalk.schemas.evaluation import Column
 from pytest_chalk.store.dataset_files import ROW_GROUP_ROWS, copy_query
 from pytest_chalk.store.duck import duck, literal, quoted
 from pytest_chalk.store.sql_expression import evaluate_items
-from pytest_chalk.store.values import NULL, SQL_OF_KIND, cell_as_json, decode_cell
+from pytest_chalk.store.values import NULL, SQL_OF_KIND
 
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from pytest_chalk.schemas.evaluation import Revision
+    from pytest_chalk.schemas.evaluation import Cell, Revision
     from pytest_chalk.store.dataset_files import DatasetFiles, StoredFile
 
 SCORER_FIELDS = ("value", "error", "metadata")
@@ -66,7 +66,7 @@ class ResultFile:
         files: DatasetFiles,
         shape: ResultShape,
         kinds: set[str],
-        cells_of: Callable[[int, int], Sequence[sqlite3.Row]],
+        cells_of: Callable[[int, int], Sequence[Cell]],
     ) -> None:
         self._files, self._shape, self._cells_of = files, shape, cells_of
         self._output_type, self._output = self._type_of_output(kinds)
@@ -120,9 +120,9 @@ class ResultFile:
 
     def _selected(self, start: int, stop: int, values: dict[str, Any]) -> list[str]:
         """Return the select items of rows `start` to `stop`; their new cells go into `values`."""
-        by_position: dict[int, list[sqlite3.Row]] = {}
+        by_position: dict[int, list[Cell]] = {}
         for cell in self._cells_of(start, stop):
-            by_position.setdefault(cell["position"], []).append(cell)
+            by_position.setdefault(cell.position, []).append(cell)
         selected = [f"s.{quoted(column.name)}" for column in self._shape.columns]
         selected += self._output_items(by_position.get(0, []), start, stop, values)
         for position, scorer in enumerate(self._shape.scorers, 1):
@@ -132,18 +132,18 @@ class ResultFile:
         return selected
 
     def _output_items(
-        self, cells: Sequence[sqlite3.Row], start: int, stop: int, values: dict[str, Any]
+        self, cells: Sequence[Cell], start: int, stop: int, values: dict[str, Any]
     ) -> list[str]:
         shape, kind = self._shape, self._output_type
         copied = [self._copied_output(), "s.output_error"] if shape.output_copied else None
         if copied and not cells:
             return [f"{copied[0]} AS output", f"{copied[1]} AS output_error"]
-        decode = cell_as_json if self._output.is_json else decode_cell
         outputs, errors, called = _blank(stop - start), _blank(stop - start), _false(stop - start)
         for cell in cells:
-            index = cell["row"] - start
-            outputs[index] = decode(cell["kind"], cell["value"])
-            errors[index], called[index] = cell["error"], True
+            index = cell.row - start
+            outputs[index], errors[index], called[index] = cell.value, cell.error, True
+        if self._output.is_json:
+            outputs = [None if value is None else json.dumps(value) for value in outputs]
         values.update(o=(kind, outputs), oe=("VARCHAR", errors))
         if copied is None:
             return ["n.o AS output", "n.oe AS output_error"]
@@ -213,7 +213,7 @@ def _sql_item(name: str, names: dict[str, int]) -> str:
 def _scorer_items(
     position: int,
     scorer: ScorerColumns,
-    cells: Sequence[sqlite3.Row],
+    cells: Sequence[Cell],
     rows: tuple[int, int],
     values: dict[str, Any],
 ) -> list[str]:
@@ -224,13 +224,13 @@ def _scorer_items(
         if not cells:
             return [f"{source} AS {name}" for source, name in zip(copied, names, strict=True)]
     start, stop = rows
-    lists = {field: _blank(stop - start) for field in SCORER_FIELDS}
+    scores, errors, metadata = (_blank(stop - start) for _ in SCORER_FIELDS)
     called = _false(stop - start)
     for cell in cells:
-        index = cell["row"] - start
+        index = cell.row - start
         called[index] = True
-        for field in SCORER_FIELDS:
-            lists[field][index] = cell[field]
+        scores[index], errors[index], metadata[index] = cell.value, cell.error, cell.metadata
+    lists = dict(zip(SCORER_FIELDS, (scores, errors, metadata), strict=True))
     short = {field: f"p{position}{field[0]}" for field in SCORER_FIELDS}
     values.update({short[field]: (_TYPES[field], lists[field]) for field in SCORER_FIELDS})
     if copied is None:

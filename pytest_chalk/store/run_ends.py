@@ -41,19 +41,26 @@ class RunEnds:
         return changed == 1
 
     def succeed(
-        self, run_id: str, owner: str, result: Revision, summary: Mapping[str, object]
+        self,
+        run_id: str,
+        owner: str,
+        result: Revision,
+        summary: Mapping[str, object],
+        recorded: Mapping[int, str],
     ) -> None:
-        """End a run that `owner` finalizes; its cells are in the result now."""
+        """End a run that `owner` finalizes; its cells are in the result now.
+
+        `recorded` are the spans of the task's calls by row, as JSON text.
+        """
         with self._database.writing() as writer:
             if writer.write(
                 "UPDATE runs SET status = 'succeeded', completed_at = ?, result_revision_id = ?, "
                 "summary = ?, owner = NULL WHERE id = ? AND status = 'finalizing' AND owner = ?",
                 (as_text(now()), result.ref.revision_id, json.dumps(summary), run_id, owner),
             ):
-                writer.write(
-                    "INSERT INTO spans SELECT run_id, row, metadata FROM cells "
-                    "WHERE run_id = ? AND position = 0 AND metadata IS NOT NULL",
-                    (run_id,),
+                writer.write_many(
+                    "INSERT INTO spans VALUES (?, ?, ?)",
+                    [(run_id, row, body) for row, body in recorded.items()],
                 )
                 _clear(writer, run_id)
 

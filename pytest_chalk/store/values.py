@@ -110,18 +110,12 @@ def _json(name: str, row: int, value: object) -> str | None:
         raise DatasetError(where, problem, fix=fix) from error
 
 
-def encode_cell(value: object) -> tuple[str, object]:
-    """Return the kind of a cell's value and what SQLite keeps of it.
-
-    Raises:
-        TypeError: JSON cannot hold it.
-    """
+def kind_of(value: object) -> str:
+    """Return the kind of an output, which says what column holds it exactly."""
     if value is None:
-        return NULL, None
+        return NULL
     kind, fits = _CELL_KINDS.get(type(value), (JSON_TEXT, _always))
-    if kind == JSON_TEXT or not fits(value):
-        return JSON_TEXT, json.dumps(value)
-    return kind, value
+    return kind if fits(value) else JSON_TEXT
 
 
 _CELL_KINDS: dict[type, tuple[str, Callable[[Any], bool]]] = {
@@ -130,20 +124,6 @@ _CELL_KINDS: dict[type, tuple[str, Callable[[Any], bool]]] = {
     int: ("i", _fits_bigint),
     float: ("f", math.isfinite),
 }
-
-
-def decode_cell(kind: str, value: Any) -> Any:  # noqa: ANN401 - any JSON
-    """Return the value that `encode_cell` was given."""
-    if kind == JSON_TEXT:
-        return json.loads(value)
-    return bool(value) if kind == "b" else value
-
-
-def cell_as_json(kind: str, value: Any) -> str | None:  # noqa: ANN401 - what SQLite kept
-    """Return a cell's value as JSON text; None stays None."""
-    if kind in {JSON_TEXT, NULL}:
-        return None if kind == NULL else str(value)
-    return json.dumps(decode_cell(kind, value))
 
 
 def plain_output(value: object) -> Any:  # noqa: ANN401 - any JSON

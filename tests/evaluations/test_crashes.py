@@ -55,7 +55,9 @@ if __name__ == "__main__":
 
 def start(directory: Path, rows: int = N_ROWS) -> subprocess.Popen[str]:
     (directory / "pytest.ini").touch()
-    (directory / "script.py").write_text(textwrap.dedent(SCRIPT).replace("ROWS", str(rows)))
+    script = directory / "script.py"
+    if not script.exists():
+        script.write_text(textwrap.dedent(SCRIPT).replace("ROWS", str(rows)))
     return subprocess.Popen(
         [sys.executable, "-m", "pytest_chalk", "run", "script.py"],
         cwd=directory,
@@ -203,8 +205,9 @@ def test_a_lease_that_is_over_is_lost_and_what_comes_of_it_too_late(queued, monk
     assert (again.start, again.is_fresh) == (chunk.start, False)
 
     late = [cell_ledger.Cell(chunk.start, 0, "late")]
-    other.ledger.commit(run.id, other.owner_id, late, [chunk])
-    place.ledger.commit(run.id, place.owner_id, [cell_ledger.Cell(chunk.start, 0, "mine")])
+    mine = [cell_ledger.Cell(chunk.start, 0, "mine")]
+    other.ledger.commit(run.id, other.owner_id, late, held=[chunk], done=[chunk])
+    place.ledger.commit(run.id, place.owner_id, mine, held=[again])
 
     assert [c.value for c in place.ledger.cells(run.id, 0, 9)] == ["mine"]
     assert place.ledger.rows_done(run.id) == 0
@@ -215,7 +218,7 @@ def test_only_one_process_finalizes(queued):
     other = Place(place.store.base)
     chunks = place.ledger.claim(run.id, place.owner_id, 9)
     assert not place.ends.begin_finalizing(run.id, place.owner_id)
-    place.ledger.commit(run.id, place.owner_id, [], chunks)
+    place.ledger.commit(run.id, place.owner_id, [], held=chunks, done=chunks)
 
     assert place.ends.begin_finalizing(run.id, place.owner_id)
     assert not other.ends.begin_finalizing(run.id, other.owner_id)

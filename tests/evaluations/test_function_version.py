@@ -100,6 +100,16 @@ def test_a_constant_that_is_set_anew_is_seen(tmp_path):
     assert made.version_id != before
 
 
+def test_a_file_that_is_edited_while_it_runs_is_not_what_runs(tmp_path):
+    namespace = defined(tmp_path, "def task(x):\n    return x + 1\n")
+    made = function(namespace["task"])
+    before = made.version_id
+
+    (tmp_path / "one.py").write_text("def task(x):\n    return x + 2000\n")
+
+    assert made.version_id == before
+
+
 def test_variables_of_an_outer_function_count():
     def outer(limit):
         def inner(x):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_chalk.evaluations.rescoring import (
@@ -90,6 +90,7 @@ def calls(plan, row, position):
     return action.calls_every_row or row in action.recall
 
 
+@settings(deadline=None)
 @given(cases())
 def test_a_rescore_calls_exactly_the_cells_that_the_rules_call(case):
     ran, target, retry = case
@@ -107,6 +108,7 @@ def test_a_rescore_calls_exactly_the_cells_that_the_rules_call(case):
             assert calls(plan, row, position) == expected
 
 
+@settings(deadline=None)
 @given(cases())
 def test_no_cell_is_copied_that_failed_and_no_good_one_is_called_without_a_reason(case):
     ran, target, _ = case
@@ -124,6 +126,7 @@ def test_no_cell_is_copied_that_failed_and_no_good_one_is_called_without_a_reaso
             assert action.recall == ()
 
 
+@settings(deadline=None)
 @given(cases())
 def test_a_rescore_into_the_same_definition_calls_only_what_had_failed(case):
     ran, _, _ = case
@@ -135,6 +138,7 @@ def test_a_rescore_into_the_same_definition_calls_only_what_had_failed(case):
     assert set(called_rows(plan, ran.definition, N_ROWS)) <= failed
 
 
+@settings(deadline=None)
 @given(cases())
 def test_a_plan_survives_the_store(case):
     ran, target, retry = case
@@ -145,6 +149,7 @@ def test_a_plan_survives_the_store(case):
     assert next(iter(describe(plan, target, N_ROWS))) == "task"
 
 
+@settings(deadline=None)
 @given(st.sets(st.integers(0, 50)).map(sorted), st.integers(1, 7))
 def test_chunks_are_neighbours_and_cover_every_row_once(rows, size):
     chunks = chunks_of(rows, size)

@@ -6,7 +6,7 @@ import json
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_chalk import scorers
@@ -36,6 +36,7 @@ def score(scorer, *values):
 
 
 @pytest.mark.parametrize("scorer", PAIR_SCORERS, ids=lambda scorer: scorer.name)
+@settings(deadline=None)
 @given(left=ANY, right=ANY)
 def test_every_pair_scorer_scores_any_two_values_between_0_and_1(scorer, left, right):
     result = scorer(left, right)
@@ -44,6 +45,7 @@ def test_every_pair_scorer_scores_any_two_values_between_0_and_1(scorer, left, r
     json.dumps(result.metadata, allow_nan=False)
 
 
+@settings(deadline=None)
 @given(text=st.text())
 def test_a_text_is_as_alike_to_itself_as_can_be(text):
     for scorer in (

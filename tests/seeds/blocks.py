@@ -36,6 +36,7 @@ PLACES = {
     "scoring_script": Place(
         SCORING, r"^import json\nimport sys\nfrom pathlib", r"^    Path\(output_path\)\.write_text"
     ),
+    "rubric": Place(SCORING, r"^from chalk\.judges import FileContext, RubricJudge$", r"^\)$"),
     "regex": Place(SCORING, r"^import re\n\nfrom chalk\.judges import RegexJudge$", r"^RegexJudge"),
     "combined": Place(SCORING, r"^RegexJudge\(.*\) & ExecutableJudge\(", r"^RegexJudge"),
     "final_message": Place(SCORING, r"^from typing import override$", r"^        return Scoring\("),

@@ -164,7 +164,15 @@ class Answer(Step):
         return run("executable", self=self)["value"]
 
 
+class Report(Answer):
+    @property
+    def judge(self):
+        return run("rubric", self=self)["value"]
+
+
 Example = task("example-task", Answer)
+Rubric = task("rubric-half-met", Report)
+NoReport = task("rubric-undone", Report)
 """
 
 FINAL_MESSAGE = """
@@ -184,6 +192,8 @@ Wrong = task("final-message-wrong", Ask)
 
 CONFTEST = """
 import pytest
+from chalk.schemas.chat import Message
+from pytest_chalk.authoring.ports import ModelReply
 from pytest_chalk.models import ScriptedModel, call
 
 
@@ -195,6 +205,7 @@ TURNS = {
     "find-python": [call("bash", command="command -v bash"), "path: /usr/bin/python3"],
     "my-task": wrote("3.12.11", "server.rs"),
     "example-task": wrote("3.12.11", "answer.txt"),
+    "rubric-half-met": wrote("It broke.", "answer.txt"),
     "final-message-right": ["it is 42"],
     "final-message-wrong": ["it is 41"],
     "regex": ["answer: 42"],
@@ -210,6 +221,21 @@ def chalk_model(request):
 
 def pytest_chalk_resolve_hardware(hardware):
     return "here" if hardware == "my-gpu" else None
+
+
+class Grader:
+    name, trusted = "grader", False
+
+    def reply(self, request):
+        asked = request.messages[-1].text
+        assert "| It broke." in asked
+        is_first = "names the root cause" in asked or "what is missing" in asked
+        verdict = "YES" if is_first else "NO"
+        return ModelReply(Message(content=f"{verdict}\\nThat is plain."))
+
+
+def pytest_chalk_make_model(name):
+    return Grader() if name == "grader" else None
 """
 
 OUTCOMES = {
@@ -217,6 +243,8 @@ OUTCOMES = {
     "my-task": "passed",
     "my-task-undone": "failed",
     "example-task": "passed",
+    "rubric-half-met": "passed",
+    "rubric-undone": "failed",
     "final-message-right": "passed",
     "final-message-wrong": "failed",
     "scoring-line": "passed",
@@ -233,7 +261,7 @@ OUTCOMES = {
 
 def write_project(root: Path, blocks: dict[str, str]) -> None:
     files = {
-        "pytest.ini": "[pytest]\n",
+        "pytest.ini": "[pytest]\nchalk_judge_model = grader\n",
         "conftest.py": CONFTEST,
         "tasks/_snippets/__init__.py": SNIPPETS,
         **{f"tasks/_snippets/{name}.txt": text for name, text in blocks.items()},
@@ -278,6 +306,8 @@ def test_every_block_does_unchanged_what_its_page_says(
     records = records_of(pytester.path)
     assert {task_id: run["outcome"] for task_id, run in records.items()} == OUTCOMES
     assert "the scoring script exited 1" in records["my-task-undone"]["reason"]
+    assert records["rubric-half-met"]["score"] == 0.5
+    assert "That is plain." in json.dumps(records["rubric-half-met"]["steps"][0]["metadata"])
     assert records["misbehaves"]["reason"].startswith(
         "step 1/1 Misbehaves: MISBEHAVED: data/server.rs is a "
     )

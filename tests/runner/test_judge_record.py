@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from pytest_chalk import (
+    ProtectedStore,
     RunConfig,
     RunRecord,
     Scoring,
@@ -21,7 +22,7 @@ from pytest_chalk import (
     save_submission,
 )
 from pytest_chalk.errors import RunOptionError, TaskDefinitionError
-from pytest_chalk.judges import AlwaysPassJudge, FileJudge, Judge, RegexJudge
+from pytest_chalk.judges import AlwaysPassJudge, FileJudge, HiddenTestsJudge, Judge, RegexJudge
 from pytest_chalk.models import ScriptedModel
 from pytest_chalk.runner.place import process_box
 from pytest_chalk.schemas.record import PassRule
@@ -311,3 +312,35 @@ def test_a_record_without_steps_is_returned_as_it_is():
     record = run_task(Broken)
 
     assert judge_record(record, task_class=Broken) == record
+
+
+def test_hidden_tests_run_on_the_work_that_was_saved_then(tmp_path):
+    tests = tmp_path / "checks.py"
+    tests.write_text(
+        "import os\n"
+        "def test_it(): assert open(os.environ['SUBMISSION']).read() == 'wrote 1\\n'\n"
+        "def test_other(): assert False\n"
+    )
+    record = run_task(task_of(AlwaysPassJudge(), submits=True))
+
+    again = judge_record(
+        record,
+        task_class=task_of(lambda saved: HiddenTestsJudge(tests, saved), submits=True),
+    )
+
+    assert (again.outcome, again.score) == ("failed", 0.5)
+
+
+def test_what_pre_hook_keeps_for_the_grader_is_kept_anew():
+    class Reads(Judge):
+        def evaluate(self, transcript):
+            kept = ProtectedStore().read("answer", str)
+            return Scoring(1.0, {"kept": kept}, continue_task=True)
+
+    task_class = task_of(Reads())
+    task_class.pre_hook = lambda self: ProtectedStore().write("answer", "42")
+    record = run_task(task_class)
+
+    again = judge_record(record, task_class=task_class)
+
+    assert record.steps[0].metadata == again.steps[0].metadata == {"kept": "42"}

@@ -43,12 +43,7 @@ def parse_score_file(content: bytes) -> ScriptResult:
     if len(content) > MAX_SCORE_FILE_BYTES:
         raise ScoreFileError(found=f"is longer than {MAX_SCORE_FILE_BYTES:,} bytes")
     try:
-        found = json.loads(
-            content.decode("utf-8"),
-            parse_constant=_refuse_constant,
-            object_pairs_hook=_refuse_duplicates,
-        )
-        return _result(found)
+        return _result(_DECODER.decode(content.decode("utf-8")))
     except RecursionError:
         raise ScoreFileError(found="is nested too deeply") from None
     except ScoreFileError:
@@ -84,3 +79,6 @@ def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) != len(pairs):
         raise ScoreFileError(found="has a key twice")
     return found
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=_refuse_duplicates)

@@ -29,6 +29,11 @@ MAX_OUTPUT_BYTES = 32_768
 """Of a scoring script's stdout and stderr each, head and tail. It goes into every report."""
 
 
+_NOT_REGULAR = "is a link, a folder or a special file"
+_NO_FILE = frozenset({errno.ELOOP, errno.ENXIO})
+"""Of an open that follows no link and waits for nobody: a link, a socket."""
+
+
 @dataclass(frozen=True)
 class ScoringScript:
     """A scoring script as its judge was given it: nothing of it has been checked.
@@ -206,17 +211,24 @@ def _read_result(score_file: Path, output: Mapping[str, str]) -> ScriptResult:
 def _read_regular_file(path: Path) -> bytes:
     """Read what the script wrote without following a link or waiting for a writer."""
     try:
-        found = path.lstat()
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
         raise ScoreFileError(found="was not written") from None
-    if not stat.S_ISREG(found.st_mode):
-        raise ScoreFileError(found="is a link, a folder or a special file")
-    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    with open(fd, "rb") as opened:  # noqa: PTH123 - a descriptor, not a path
+    except OSError as error:
+        if error.errno in _NO_FILE:
+            raise ScoreFileError(found=_NOT_REGULAR) from None
+        raise
+    try:
         status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode):
+            raise ScoreFileError(found=_NOT_REGULAR)
         if status.st_uid != os.geteuid() or status.st_nlink != 1:
             raise ScoreFileError(found="belongs to somebody else, or has another name too")
-        return opened.read(MAX_SCORE_FILE_BYTES + 1)
+        if status.st_size > MAX_SCORE_FILE_BYTES:
+            return bytes(MAX_SCORE_FILE_BYTES + 1)
+        return os.read(fd, MAX_SCORE_FILE_BYTES + 1)
+    finally:
+        os.close(fd)
 
 
 def _text(output: bytes) -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_chalk.errors import MachineError
 from pytest_chalk.plugin.report_data import ITEM_ATTRIBUTE
 from pytest_chalk.plugin.words import find_status
 from pytest_chalk.reports.epoch_summary import UNDEFINED, overall_interval, render_epochs
@@ -60,10 +61,9 @@ class Terminal:
                 terminal.line(line)
         budget = self._account.state.settings.budget
         if budget.is_bound:
-            spent = self._account.state.purse.total()
             left_out = sum(run.outcome == "not_run" for run in runs)
             note = f"; {left_out} run{'s' if left_out != 1 else ''} not run" if left_out else ""
-            terminal.line(f"budget: {budget.describe(spent)} spent{note}")
+            terminal.line(f"budget: {self._spent()}{note}")
         for run in runs:
             if run.outcome == "misbehaved":
                 terminal.line(f"MISBEHAVED {run.nodeid}: {run.reason}", red=True)
@@ -76,3 +76,10 @@ class Terminal:
         """Return the session's directory as a person would type it here."""
         path, here = self._account.state.directory.path, self._config.invocation_params.dir
         return str(path.relative_to(here) if path.is_relative_to(here) else path)
+
+    def _spent(self) -> str:
+        state = self._account.state
+        try:
+            return f"{state.settings.budget.describe(state.purse.total())} spent"
+        except MachineError as error:
+            return str(error)

@@ -406,3 +406,28 @@ def test_a_run_inside_a_test_pays_from_the_same_budget(several: Project, server:
     )  # fmt: skip
 
     assert result.ret == 0, result.stdout.str()
+
+
+@pytest.mark.parametrize(
+    ("bound", "outcome"), [([], "passed"), (["--chalk-token-limit=9"], "error")]
+)
+def test_a_sum_that_cannot_be_kept_is_an_error_only_where_a_bound_depends_on_it(
+    several: Project, bound: list[str], outcome: str
+):
+    several.file(
+        "conftest.py",
+        """
+        def pytest_runtest_setup(item):
+            import pytest_chalk.plugin.state as plugin
+            directory = item.config.stash[plugin.STATE].directory
+            directory.spending_path().mkdir(exist_ok=True)
+        """,
+    )
+
+    result = several.run(talker(), *bound, "-k", "n2")
+
+    record = several.run_record()
+    assert record["outcome"] == outcome, result.stdout.str()
+    assert outcome == "passed" or "cannot be kept" in result.stdout.str()
+    assert "INTERNALERROR" not in result.stdout.str() + result.stderr.str()
+    result.stdout.fnmatch_lines(["records: *"])

@@ -130,7 +130,7 @@ class Box:
         if self._is_closed:
             raise BoxError("nothing can be launched in a box that was closed")
         link = self._started_link()
-        if not self._may_run and self.slot.level == "uid":
+        if not self._may_run and self.slot.level in ("uid", "userns"):
             with suppress(FileNotFoundError):  # no slot was taken: there is no next holder either
                 mark_used(self.slot)
         self._was_used = self._may_run = True
@@ -265,8 +265,9 @@ class Box:
         if not self._was_used and is_as_new(self.slot):
             return
         try:
+            if self.slot.has_own_view:
+                self._drop_link()  # with its namespaces and all that is in them
             if self.slot.level == "isolated":
-                self._drop_link()
                 renew(self.slot)
             else:
                 if self._was_used:

@@ -8,6 +8,7 @@ import os
 import stat
 import subprocess
 import sys
+import tempfile
 import threading
 from contextlib import suppress
 from pathlib import Path
@@ -40,8 +41,12 @@ LEVEL_VARIABLE = "CHALK_ISOLATION"
 PROBE_TIME_LIMIT_S = 20.0
 """The probe takes 50 ms; more is a machine that hangs."""
 
-PROBED_FILE = Path("/run/chalk/isolation.json")
-"""What root's last probe found. In a folder that only root can enter; gone after a reboot."""
+PROBED_FILE = (
+    Path("/run/chalk/isolation.json")
+    if os.geteuid() == 0
+    else Path(tempfile.gettempdir(), f"chalk-{os.geteuid()}", "isolation.json")
+)
+"""What the last probes found: in a folder that nobody else can enter, if it is there already."""
 
 _asked: list[tuple[Asked, str]] = []
 
@@ -91,7 +96,7 @@ def choose_level(asked: Asked, source: str, obstacles: Mapping[Level, str]) -> L
         source,
         f"asks for isolation of at least {asked!r}, which cannot be had here ({reasons})",
         fix="Run pytest as root on Linux, in a container with --privileged or --cap-add SYS_ADMIN "
-        "where `isolated` is wanted, or ask for less",
+        "where `isolated` is wanted; let users make namespaces where `userns` is; or ask for less",
     )
 
 
@@ -103,7 +108,7 @@ def find_obstacles() -> dict[Level, str]:
     return {
         "isolated": isolated_obstacle() if is_root else "it needs root",
         "uid": "" if is_root else "it needs root",
-        "userns": "it is not available yet",
+        "userns": "it is for users without root" if is_root else probed("userns"),
         "none": "",
     }
 
@@ -154,13 +159,15 @@ def _circumstances() -> str:
 
 
 def _is_ours() -> bool:
-    if os.geteuid() != 0:
-        return False
     try:
         folder = PROBED_FILE.parent.lstat()
     except OSError:
         return False
-    return stat.S_ISDIR(folder.st_mode) and folder.st_uid == 0 and not folder.st_mode & 0o077
+    return (
+        stat.S_ISDIR(folder.st_mode)
+        and folder.st_uid == os.geteuid()
+        and not folder.st_mode & 0o077
+    )
 
 
 def _read_probed() -> dict[str, str]:

@@ -67,6 +67,11 @@ class Slot:
         """Whether the student has namespaces of its own."""
         return self.level in ("isolated", "userns")
 
+    @property
+    def runtime_dir(self) -> Path:
+        """Ours; what every student of this machine may read, such as a judge's pytest."""
+        return self.directory.parents[1] / "runtime"
+
     def on_disk(self) -> Slot:
         """Return the slot as without mounts: where a run at another level leaves its files."""
         paths = BoxPaths.under(self.directory / "workdir")
@@ -77,6 +82,18 @@ class Slot:
         if self.public_dir is None:
             return {path: path for path in PUBLIC_DIRECTORIES}
         return {path: self.public_dir / path.as_posix()[1:] for path in PUBLIC_DIRECTORIES}
+
+    def mount_points(self) -> list[Path]:
+        """Return where, in our view, something is mounted for the student in its own /tmp.
+
+        Whoever removes such a folder takes the mount away.
+        """
+        return [
+            ours / path.relative_to(theirs)
+            for path in (self.paths.workdir, self.runtime_dir)
+            for theirs, ours in self.public_directories().items()
+            if self.has_own_view and path.is_relative_to(theirs)
+        ]
 
     def located(self, path: Path) -> Path:
         """Return where an absolute path of the student's is for us: in /tmp that may differ."""

@@ -136,22 +136,27 @@ def build_view(view: Mapping[str, Any]) -> None:
     """Change this process's mounts into what the student sees. Run it as pid 1 of its namespace.
 
     `view` holds `hide`: paths whose content must not be seen; `binds`: pairs of (our path, the
-    student's path) of folders that it may write to, outermost first; `devices`: further device
-    nodes. Everything else is as on the machine, and read-only.
+    student's path) of folders that it may write to, outermost first; `read_only`: folders in those
+    that it may not; `shown`: folders that stay although what they are in is hidden or replaced;
+    `devices`: further device nodes. Everything else is as on the machine, and read-only.
     """
-    sources = [os.open(source, os.O_PATH | os.O_CLOEXEC) for source, _ in view["binds"]]
+    binds = [*view["binds"], *((path, path) for path in view["shown"])]
+    sources = [os.open(source, os.O_PATH | os.O_CLOEXEC) for source, _ in binds]
     nodes = [f"/dev/{name}" for name in DEVICES] + list(view["devices"])
     devices = [(path, os.open(path, os.O_PATH | os.O_CLOEXEC)) for path in nodes]
     mount("none", "/", flags=MS_REC | MS_PRIVATE)
     mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, "hidepid=2")
     _hide(view["hide"])
     _make_devices(devices)
-    targets = [target for _, target in view["binds"]]
+    targets = [target for _, target in binds]
     for fd, target in zip(sources, targets, strict=True):
         os.makedirs(target, mode=0o755, exist_ok=True)  # noqa: PTH103 - no pathlib
         mount(f"/proc/self/fd/{fd}", target, flags=MS_BIND)
+    for path in view["read_only"]:
+        mount(path, path, flags=MS_BIND)
     set_read_only("/", recursive=True)
-    for target in (*targets, "/proc", "/dev/mqueue"):
+    writable = [target for _, target in view["binds"]]
+    for target in (*writable, "/proc", "/dev/mqueue"):
         set_writable(target)
     for fd in (*sources, *(fd for _, fd in devices)):
         os.close(fd)

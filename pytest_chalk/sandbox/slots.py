@@ -82,7 +82,7 @@ def acquire_slot() -> Slot:
         if _held or inherited is not None:
             return _held[0].slot if _held else peek_slot()
         level = find_level()
-        locks = _make_base()
+        locks = _make_base(level)
         for number in range(MAX_SLOTS):
             slot = _slot(number, level, locked=True)
             lock_fd = _try_lock(locks, slot)
@@ -173,20 +173,23 @@ def separates_uids() -> bool:
     return ON_LINUX and os.geteuid() == 0
 
 
-def _default_base() -> Path:
+def _default_base(level: Level) -> Path:
     override = os.environ.get(BASE_VARIABLE)
     if override:
         return Path(override).resolve()
+    if separates_uids():
+        return _ROOT_BASE
     # Resolved: where the temporary directory is a link, no path below it could be a submission.
-    return (
-        _ROOT_BASE
-        if separates_uids()
-        else Path(tempfile.gettempdir()).resolve() / f"chalk-{os.geteuid()}"
-    )
+    temporary = Path(tempfile.gettempdir()).resolve() / f"chalk-{os.geteuid()}"
+    if level == "none":
+        return temporary
+    # Not in a temporary directory: the student may rename what is in its own, which has our uid.
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").resolve()
+    return cache / "chalk" if os.access(cache.parent, os.W_OK) else temporary
 
 
 def _slot(number: int, level: Level, *, locked: bool) -> Slot:
-    base = _default_base()
+    base = _default_base(level)
     directory = base / "slots" / str(number)
     own = os.geteuid()
     student, reaper = FIRST_UID + 2 * number, FIRST_UID + 2 * number + 1
@@ -200,16 +203,23 @@ def _slot(number: int, level: Level, *, locked: bool) -> Slot:
         paths=BoxPaths.under((base if is_isolated else directory) / "workdir"),
         locked=locked,
         level=level,
-        public_dir=base / "public" if is_isolated else None,
+        public_dir=_public_dir(base, directory, level),
     )
 
 
-def _make_base() -> Path:
+def _public_dir(base: Path, directory: Path, level: Level) -> Path | None:
+    """Return where what the student sees as /tmp and the like is: in memory, on disk, or there."""
+    if level == "isolated":
+        return base / "public"
+    return directory / "public" if level == "userns" else None
+
+
+def _make_base(level: Level) -> Path:
     """Make and check the directories of slots and of locks, and return the latter.
 
     Root's locks are in one place whatever the base is: uids belong to the machine.
     """
-    base = _default_base()
+    base = _default_base(level)
     _make_own_directory(base, 0o711 if separates_uids() else 0o700)
     _make_own_directory(base / "slots", 0o711)
     locks = base / "locks"

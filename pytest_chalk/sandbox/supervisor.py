@@ -286,7 +286,8 @@ def run(supervisor: Supervisor, channel: socket.socket) -> None:
     os.set_blocking(signal_fd, False)
     signal.set_wakeup_fd(signal_fd, warn_on_full_buffer=False)
     for number in (signal.SIGCHLD, signal.SIGTERM):
-        signal.signal(number, lambda *_: None)
+        if signal.getsignal(number) is not signal.SIG_IGN or number == signal.SIGCHLD:
+            signal.signal(number, lambda *_: None)
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(number, signal.SIG_IGN)
     newborn.set_prctl(PR_SET_CHILD_SUBREAPER)

@@ -48,7 +48,7 @@ def delete_files(
     public = slot.public_directories().values()
     roots = _roots(slot, include)
     if not slot.separates_uids:
-        spared.append(slot.paths.shared_dir)
+        spared += [slot.paths.shared_dir, *slot.mount_points()]
     removal = TreeRemoval(
         uid if slot.separates_uids else None,
         spared=Spared.paths(spared),
@@ -57,7 +57,7 @@ def delete_files(
     )
     for root in roots:
         removal.empty(root, is_public=include is None and root in public)
-    if slot.level == "isolated":
+    if slot.has_own_view:
         _renew_ipc()
     elif slot.separates_uids:
         remove_ipc(uid)
@@ -75,9 +75,12 @@ def _absolute(path: Path | str) -> Path:
 def _roots(slot: Slot, include: Iterable[Path | str] | None) -> list[Path]:
     workdir, public = slot.paths.workdir, slot.public_directories().values()
     if include is None:
-        return [workdir, *(public if slot.separates_uids else ())]
+        return [workdir, *(public if slot.level != "none" else ())]
     roots = [slot.located(_absolute(path)) for path in include]
-    return [path for path in roots if slot.separates_uids or path.is_relative_to(workdir)]
+    if slot.separates_uids:
+        return roots
+    own = [workdir, *([slot.public_dir] if slot.public_dir is not None else [])]
+    return [path for path in roots if any(path.is_relative_to(place) for place in own)]
 
 
 def _renew_ipc() -> None:

@@ -45,7 +45,10 @@ def view_of(slot: Slot, devices: Iterable[str] = ()) -> dict[str, Any]:
     return {
         "user": not slot.separates_uids,
         "hide": [str(path) for path in hideable(wanted)],
+        "shown": [str(slot.runtime_dir)] if slot.runtime_dir.is_dir() else [],
         "binds": [*((ours, theirs) for theirs, ours in public.items()), (workdir, workdir)],
+        # Where the student has our uid, modes do not keep it from what is to be read only.
+        "read_only": [] if slot.separates_uids else [str(slot.paths.shared_dir)],
         "devices": list(devices),
     }
 

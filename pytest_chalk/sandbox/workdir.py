@@ -37,6 +37,13 @@ def make_slot_directory(slot: Slot) -> None:
     """Make the slot's own directory, which the student may pass but neither list nor change."""
     slot.directory.mkdir(mode=0o711, exist_ok=True)
     slot.directory.chmod(0o711)
+    if slot.has_own_view:  # before a box is started: what is made later is not seen there
+        slot.runtime_dir.mkdir(mode=0o711, exist_ok=True)
+        slot.runtime_dir.chmod(0o711)
+    if slot.level == "userns":
+        for path in slot.public_directories().values():
+            path.mkdir(parents=True, exist_ok=True)
+            path.chmod(0o1777)
 
 
 def mark_used(slot: Slot) -> None:
@@ -56,7 +63,8 @@ def clean_up_after_crash(slot: Slot) -> None:
         UnreapableCohortError: A process of the student's uid cannot be killed.
         ReclaimError: A file cannot be removed.
     """
-    had_processes, on_disk = kill_cohort(slot, LEFTOVER_DEADLINE_S), slot.on_disk()
+    had_processes = kill_cohort(slot, LEFTOVER_DEADLINE_S)
+    on_disk = slot.on_disk() if slot.level == "isolated" else slot
     if had_processes or (slot.directory / _USED_MARK).exists():
         remove_outside_workdir(on_disk)
     if not is_as_new(on_disk):
@@ -106,12 +114,19 @@ def raise_for_living(pids: list[int], student_uid: int) -> None:
 def remove_outside_workdir(slot: Slot, *, timeout_s: float = SWEEP_TIMEOUT_S) -> None:
     """Remove the student's files in public directories, and its System V objects.
 
-    Without a uid of its own there is no telling what is the student's, so nothing is removed.
+    Without a uid or temporary folders of its own there is no telling what is the student's, so
+    nothing is removed.
 
     Raises:
         ReclaimError: Something could not be removed.
     """
-    if slot.separates_uids:
+    if slot.level == "userns":
+        # In here nothing is anybody else's.
+        removal = TreeRemoval(None, timeout_s=timeout_s)
+        for root in slot.public_directories().values():
+            removal.empty(root)
+        raise_for_survivors(removal.survivors)
+    elif slot.separates_uids:
         remove_ipc(slot.student_uid)
         kept = (slot.paths.workdir, slot.paths.data_dir, slot.paths.shared_dir)
         removal = TreeRemoval(slot.student_uid, kept=kept, timeout_s=timeout_s)

@@ -21,15 +21,24 @@ needs_namespaces = pytest.mark.skipif(
 )
 
 
-def examples(tmp_path: Path, *prefix: str, options: tuple[str, ...] = ()) -> tuple[int, str]:
+NO_NAMESPACES = """
+from pytest_chalk.sandbox import isolation
+isolation.probed = lambda kind: "left out by a test"
+"""
+
+
+def examples(
+    tmp_path: Path, *prefix: str, options: tuple[str, ...] = (), conftest: str = ""
+) -> tuple[int, str]:
     """Run the example tasks under a command that changes who and where we are."""
     project = tmp_path / "project"
     if not project.exists():
         project.mkdir()
         shutil.copytree(ROOT / "tasks", project / "tasks", ignore=shutil.ignore_patterns("__py*"))
-        shutil.copy(ROOT / "conftest.py", project)
+        (project / "conftest.py").write_text(conftest + (ROOT / "conftest.py").read_text())
         (project / "pytest.ini").write_text("[pytest]\ntestpaths = tasks\n")
     environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "TMPDIR": str(tmp_path)}
+    environment["XDG_CACHE_HOME"] = str(tmp_path)
     for name in ("CHALK_SLOT", "PYTEST_ADDOPTS"):
         environment.pop(name, None)
     plugins = ("-p", "chalk", "-p", "xdist", "-p", "timeout", "-p", "no:cacheprovider")
@@ -65,13 +74,14 @@ def test_the_examples_pass_with_the_network_off(tmp_path: Path, workers: str):
 
 @needs_namespaces
 @pytest.mark.parametrize("workers", ["-n0", "-n2"])
-def test_the_examples_pass_unprivileged_at_level_none_and_that_is_said(
-    tmp_path: Path, workers: str
+@pytest.mark.parametrize(("level", "conftest"), [("userns", ""), ("none", NO_NAMESPACES)])
+def test_the_examples_pass_unprivileged_and_the_level_is_said(
+    tmp_path: Path, workers: str, level: str, conftest: str
 ):
-    status, output = examples(tmp_path, *UNPRIVILEGED, options=(workers,))
+    status, output = examples(tmp_path, *UNPRIVILEGED, options=(workers,), conftest=conftest)
 
     assert status == 0, output
-    assert "isolation=none" in output
+    assert f"isolation={level}" in output
 
 
 @needs_namespaces

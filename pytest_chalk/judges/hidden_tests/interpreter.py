@@ -130,7 +130,7 @@ def _shared_runtime(box: Box, python: str, tag: str) -> Path:
     Raises:
         MachineError: It does not run there.
     """
-    above = box.slot.directory.parents[1] / "runtime"
+    above = box.slot.runtime_dir
     target = above / f"pytest-{metadata.version('pytest')}-{tag}"
     if target.is_dir():
         return target

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -40,7 +42,8 @@ MOST_SECONDS = 10.0
 OPEN_AT_UID = {57: "processes", 62: "network", 63: "network"}
 """Which guarantee of the better levels an attack shows to be missing at `uid`."""
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can hold a student")
+UNPRIVILEGED = ("unshare", "--user", "--map-user=1000", "--map-group=1000")
+"""A user without rights that can still read root's own interpreter, where ours happens to be."""
 
 SCORING_SCRIPT = """
 import json, os, pathlib, sys
@@ -119,9 +122,9 @@ class AnswerTask(Task):
 
 def attempts():
     """Yield one parameter for each attack at each level there is here."""
-    has_isolated = os.geteuid() == 0 and not isolation.isolated_obstacle()
-    for level in ("isolated", "uid"):
-        for attack in ATTACKS if level == "uid" or has_isolated else ():
+    obstacles = isolation.find_obstacles()
+    for level in ("isolated", "uid", "userns"):
+        for attack in ATTACKS if not obstacles[level] else ():
             if level in attack.levels:
                 yield pytest.param(level, attack, id=f"{level}-{attack.path.stem}")
 
@@ -146,6 +149,26 @@ def carry_out(place, attack, folder):
         run.prepare(AnswerTask, ScriptedModel(turns), {})
         record = perform_run(run)
     return record, Path(record.transcript).read_text()
+
+
+@pytest.mark.skipif(
+    os.geteuid() != 0 or shutil.which("unshare") is None, reason="needs root to play another user"
+)
+def test_the_attacks_come_to_nothing_for_a_user_without_root_too():
+    command = [sys.executable, "-m", "pytest", __file__, "-q", "-p", "no:cacheprovider", "-x"]
+    environment = {**os.environ, "CHALK_SLOT": "", "PYTEST_ADDOPTS": ""}
+    ran = subprocess.run(
+        [*UNPRIVILEGED, *command, "-k", "userns-"],
+        env=environment,
+        cwd=Path(__file__).parents[3],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+
+    assert ran.returncode == 0, ran.stdout
+    assert int(re.search(r"(\d+) passed", ran.stdout)[1]) >= 25
 
 
 @pytest.mark.parametrize(("place", "attack"), list(attempts()), indirect=["place"])

@@ -5,8 +5,9 @@ Only one step is judged at a time in a process, so a judge finds it here without
 
 from __future__ import annotations
 
+import itertools
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -41,11 +42,13 @@ class Judging:
     Attributes:
         step: From 0.
         take_down: Told of every reply, with the name of the model, in the order of the questions.
+        numbers: A number for each judge that asks, from 1 in the order in which they do.
     """
 
     step: int
     models: JudgeModels
     take_down: Callable[[str, ModelReply], None]
+    numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
 
 _current: list[Judging] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import sys
 import tempfile
 import time
@@ -339,12 +340,15 @@ def test_output_that_is_no_utf_8_is_kept_as_far_as_it_goes():
     assert (scoring.score, scoring.metadata["stdout"]) == (1.0, "a\ufffd b")
 
 
-def test_200_megabytes_of_output_do_not_hide_the_score():
+def test_200_megabytes_of_output_do_not_hide_the_score_nor_fill_the_memory():
+    most_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
     scoring = judged("line = b'x' * 1_048_576\nfor _ in range(200): os.write(1, line)\nwrite(0.5)")
 
     assert scoring.score == 0.5
     assert len(scoring.metadata["stdout"]) < 40_000
     assert "bytes cut" in scoring.metadata["stdout"]
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - most_kib < 20_000
 
 
 def test_names_and_values_that_are_no_utf_8_do_not_hide_the_score():

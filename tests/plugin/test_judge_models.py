@@ -310,3 +310,19 @@ def test_the_saved_file_is_named_without_its_place(graded: Project):
     asked = cassette["turns"][0]["added"][-1]["content"]
     assert "# File 'report.md':\n| text" in asked
     assert str(Path.home()) not in asked
+
+
+def test_two_rubrics_in_one_tree_are_recorded_apart(graded: Project):
+    graded.task("one", TASK.replace("rubric(), sol", "rubric() & rubric(votes=3), sol"))
+    graded.run("--chalk-judge-model=acme/grader", "--chalk-cassette=record")
+    recorded = graded.run_record()
+    (graded.path / "conftest.py").unlink()
+
+    result = graded.run()
+
+    assert result.ret == 0, result.stdout.str()
+    assert graded.run_record()["steps"][0]["score"] == recorded["steps"][0]["score"] == 0.75
+    (cassette,) = cassettes(graded).values()
+    borders = [turn["border"] for turn in cassette["turns"]]
+    assert len(borders) == len(set(borders)) == 2 + 6
+    assert "judge: step 1, rubric 2, criterion 2, vote 3" in borders

@@ -118,9 +118,12 @@ def _content(judge: RubricJudge, transcript: Transcript) -> str:
 def _questions(judge: RubricJudge, content: str, model: Model, judging: Judging) -> list[_Question]:
     """Return every question, criterion by criterion and vote by vote."""
     questions = []
+    which = next(judging.numbers)
+    # Several rubrics in one tree ask under names of their own, or a recording would mix them up.
+    asker = f"judge: step {judging.step + 1}" + (f", rubric {which}" if which > 1 else "")
     for number, criterion in enumerate(judge.criteria, 1):
         for vote in range(1, judge.votes + 1):
-            label = f"judge: step {judging.step + 1}, criterion {number}, vote {vote}"
+            label = f"{asker}, criterion {number}, vote {vote}"
             asked: list[tuple[Model, tuple[Message, ...]]] = []
             for is_again in (False, True):
                 named = f"{label}, asked again" if is_again else label

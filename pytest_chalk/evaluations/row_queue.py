@@ -101,9 +101,12 @@ class RowQueue:
         """Lease chunks with at least `count` rows, if so many are left."""
         chunk_rows = max(1, int(self._run.options.get("chunk_rows", 1)))
         limit = -(-count // chunk_rows)
-        for chunk in self._place.ledger.claim(self._run.id, self._place.owner_id, limit):
+        claimed = self._place.ledger.claim(self._run.id, self._place.owner_id, limit)
+        self._chunks.update(
+            {chunk.start: chunk for chunk in claimed}
+        )  # given back if reading fails
+        for chunk in claimed:
             rows = self._read(chunk)
-            self._chunks[chunk.start] = chunk
             self._left[chunk.start] = len(rows)
             self._chunk_of.update({row.index: chunk.start for row in rows})
             self._waiting.extend(rows)

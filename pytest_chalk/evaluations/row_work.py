@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextvars
+import copy
 import threading
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -52,7 +53,8 @@ class Callee:
         if self.by_position:
             taken = tuple(values[name] for name in self.names)
             return call_user_code(lambda: self.code(*taken), {}, self.retries)
-        given = values if self.takes_all else {n: values[n] for n in self.names if n in values}
+        names = values if self.takes_all else [name for name in self.names if name in values]
+        given = {name: _own(values[name]) for name in names}
         if self.time_limit_s is None:
             return call_user_code(self.code, given, self.retries)
         return _call_in_time(self, given, self.time_limit_s)
@@ -217,6 +219,11 @@ def _scorer_callee(spec: ScorerSpec) -> Callee:
         return _function_callee(spec.code)
     scorer = builtin_scorers.rebuild(spec.name, spec.inputs, spec.params)
     return Callee(scorer.score, spec.inputs, by_position=True)
+
+
+def _own(value: Any) -> Any:  # noqa: ANN401 - any value of a row
+    """Return a value that a call may change: others, and later rescores, see it as it was."""
+    return copy.deepcopy(value) if isinstance(value, (list, dict)) else value
 
 
 def _call_in_time(callee: Callee, given: Mapping[str, object], limit_s: float) -> Called:

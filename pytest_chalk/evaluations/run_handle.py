@@ -130,6 +130,7 @@ class EvaluationRun:
         place, began_s = self._its_place(), time.monotonic()
         progress = Progress(place, self.id)
         driver = driver_of(place, self.id)
+        driver.problem = None  # of an earlier wait; it may have been mended
         try:
             while True:
                 state = place.store.get_run(self.id)

@@ -14,6 +14,7 @@ from evaluations.conftest import ROWS, Counter, printed_json, run_script, shout
 
 from pytest_chalk.evaluations import (
     DatasetClient,
+    DatasetError,
     Evaluation,
     EvaluationError,
     EvaluationRun,
@@ -479,3 +480,37 @@ def test_a_plain_function_is_as_good_as_a_decorated_one(dataset):
 
 def str_upper(question):
     return question.upper()
+
+
+def test_what_a_task_does_to_its_input_is_not_seen_by_scorers():
+    dataset = DatasetClient().upload("lists", [{"items": [3, 1, 2]}])
+
+    def first(items):
+        items.sort()
+        return {"sorted": items}
+
+    def untouched(items, output):
+        output.clear()
+        return float(items == [3, 1, 2])
+
+    def whole(output):
+        return float(output == {"sorted": [1, 2, 3]})
+
+    final = new_run(dataset, first, [untouched, whole]).wait()
+
+    assert column(final, "untouched_value") == [1.0]
+    assert column(final, "whole_value") == [1.0]
+    assert column(final, "output") == [{"sorted": [1, 2, 3]}]
+
+
+def test_a_run_that_could_not_go_on_goes_on_once_the_cause_is_mended(dataset, store):
+    run = new_run(dataset)
+    moved = store / "datasets.moved"
+    (store / "datasets").rename(moved)
+    with pytest.raises(DatasetError, match="not there any more"):
+        run.wait()
+    (store / "datasets").rmdir() if (store / "datasets").exists() else None
+    moved.rename(store / "datasets")
+
+    assert run.refresh().status != "failed"
+    assert run.wait().status == "succeeded"

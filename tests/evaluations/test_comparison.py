@@ -1,0 +1,115 @@
+"""Comparing two runs, and what the terminal shows of one on its way."""
+
+from __future__ import annotations
+
+import io
+import sys
+import time
+
+import pytest
+from evaluations.conftest import ROWS, shout
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytest_chalk.evaluations import (
+    DatasetClient,
+    Evaluation,
+    EvaluationError,
+    EvaluationSuite,
+    compare,
+    progress,
+    scorers,
+)
+from pytest_chalk.evaluations.comparison import compare_scores
+
+SCORES = st.lists(st.tuples(*[st.none() | st.floats(0, 1)] * 2), max_size=30)
+
+
+@settings(deadline=None)
+@given(SCORES)
+def test_rows_are_better_or_worse_or_the_same_and_pairs_are_those_both_have_scored(pairs):
+    found = compare_scores([old for old, _ in pairs], [new for _, new in pairs])
+
+    both = {n: (o, w) for n, (o, w) in enumerate(pairs) if o is not None and w is not None}
+    assert found.pairs == len(both)
+    assert set(found.better) == {row for row, (old, new) in both.items() if new > old}
+    assert set(found.worse) == {row for row, (old, new) in both.items() if new < old}
+    drops = [both[row][0] - both[row][1] for row in found.worse]
+    assert drops == sorted(drops, reverse=True)
+    if both:
+        assert found.difference == pytest.approx(found.after - found.before, abs=1e-9)
+    else:
+        assert (found.before, found.difference, found.interval, found.drop) == (None,) * 4
+
+
+def test_a_clear_drop_is_told_from_chance():
+    before = [0.9, 0.8, 0.95, 0.85, 0.9, 0.8]
+
+    assert compare_scores(before, [score - 0.3 for score in before[:5]] + [0.45]).drop < 0.01
+    assert compare_scores(before, [*before[1:], before[0]]).drop > 0.2
+
+
+def test_runs_are_compared_by_the_scorers_that_both_have(dataset):
+    wanted = [scorers.exact_match(), scorers.json_valid()]
+    run = Evaluation.create("n", dataset=dataset, task=shout, scorers=wanted).run().wait()
+    loose = scorers.contains(name="exact-match", case_insensitive=True)
+    other = run.rescore(scorers=[loose, scorers.levenshtein()]).wait()
+
+    found = compare(run, other)
+
+    assert list(found.scorers) == ["exact-match"]
+    assert (found.only_before, found.only_after) == (("json-valid",), ("levenshtein",))
+    assert found.scorers["exact-match"].difference == 0
+
+
+def test_runs_on_datasets_of_different_length_are_not_compared(dataset, evaluation):
+    longer = DatasetClient().upload("longer", [*ROWS, *ROWS])
+    other = Evaluation.create("n", dataset=longer, task=shout, scorers=[scorers.json_valid()])
+
+    with pytest.raises(EvaluationError, match="4 and 8 rows"):
+        compare(evaluation.run().wait(), other.run().wait())
+
+
+def test_a_suite_lists_the_runs_of_its_evaluations_newest_first(dataset):
+    suite = EvaluationSuite.create("Release")
+    made = [
+        Evaluation.create(
+            name, dataset=dataset, task=shout, scorers=[scorers.json_valid()], suite_id=suite.id
+        ).run()
+        for name in ("a", "b")
+    ]
+    Evaluation.create("c", dataset=dataset, task=shout, scorers=[scorers.json_valid()]).run()
+
+    assert [run.id for run in suite.runs()] == [run.id for run in made[::-1]]
+    assert [run.id for run in suite.runs(limit=1)] == [made[1].id]
+
+
+class FakeTerminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def slow(question):
+    time.sleep(0.05)
+    return question
+
+
+@pytest.mark.parametrize("terminal", [FakeTerminal, io.StringIO])
+def test_a_long_run_shows_its_progress_on_a_terminal_and_nowhere_else(
+    dataset, monkeypatch, terminal
+):
+    shown = terminal()
+    monkeypatch.setattr(sys, "stderr", shown)
+    monkeypatch.setattr(progress, "QUIET_S", 0.0)
+    monkeypatch.setattr(progress, "REDRAW_S", 0.05)
+
+    wanted = [scorers.json_valid()]
+    run = Evaluation.create("n", dataset=dataset, task=slow, scorers=wanted).run(concurrency=1)
+    run.wait()
+
+    if terminal is FakeTerminal:
+        assert f"run {run.id[:8]}: " in shown.getvalue()
+        assert "/4 rows, running, " in shown.getvalue()
+        assert shown.getvalue().endswith("\n")
+    else:
+        assert shown.getvalue() == ""

@@ -12,7 +12,7 @@ from pytest_chalk.sandbox.command import Command, StudentProcess, student_enviro
 from pytest_chalk.sandbox.mounts import limit_file_system
 from pytest_chalk.sandbox.removal import SWEEP_TIMEOUT_S
 from pytest_chalk.sandbox.resources import Limits, default_limits
-from pytest_chalk.sandbox.supervisor_link import SupervisorLink
+from pytest_chalk.sandbox.supervisor_link import SupervisorLink, wait_for_retired
 from pytest_chalk.sandbox.view import view_of
 from pytest_chalk.sandbox.workdir import (
     clear_used_mark,
@@ -244,6 +244,7 @@ class Box:
             _unclean.add(self.slot)
         finally:
             self._drop_link()
+            wait_for_retired()
 
     def _drop_link(self) -> None:
         if self._link is not None:
@@ -265,8 +266,10 @@ class Box:
         if not self._was_used and is_as_new(self.slot):
             return
         try:
-            if self.slot.has_own_view:
-                self._drop_link()  # with its namespaces and all that is in them
+            if self.slot.has_own_view and self._link is not None:
+                # With its namespaces and all that is in them; nobody is alive there any more.
+                link, self._link = self._link, None
+                link.retire()
             if self.slot.level == "isolated":
                 renew(self.slot)
             else:

@@ -298,6 +298,7 @@ def run(supervisor: Supervisor, channel: socket.socket) -> None:
     finally:
         channel.close()
         supervisor.leave()
+        os._exit(0)  # what Python would tidy up now the kernel does faster
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from tests.benchmarks import boxes
 from tests.benchmarks.evaluations import bench_evaluations, bench_rescoring, bench_rows
 from tests.benchmarks.judging import bench_executable, bench_executables_at_once, bench_regex
 from tests.benchmarks.measure import (
@@ -239,6 +240,7 @@ BENCHMARKS: dict[str, Callable[..., None]] = {
     "regex": bench_regex,
     "journal": bench_journal,
     "summary": bench_summary,
+    **boxes.BENCHMARKS,
 }
 
 

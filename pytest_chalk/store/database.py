@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
+import weakref
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +46,7 @@ class Database:
             self._migrate()
         except (OSError, sqlite3.Error) as error:
             raise self._failed(error) from error
+        weakref.finalize(self, _close, self._connection, self._pid)
 
     def query(self, statement: str, values: Sequence[object] = ()) -> list[sqlite3.Row]:
         """Return the rows of a select.
@@ -91,7 +93,9 @@ class Database:
     def _mine(self) -> sqlite3.Connection:
         """Return the connection; a forked child opens its own, for SQLite forbids to share one."""
         if os.getpid() != self._pid:
+            _INHERITED.append(self._connection)
             self._connection, self._pid = self._open(), os.getpid()
+            weakref.finalize(self, _close, self._connection, self._pid)
         return self._connection
 
     def _open(self) -> sqlite3.Connection:
@@ -133,6 +137,16 @@ class Database:
             f"store {str(self.path)!r} cannot be used: {error}. Free the disk, wait for other "
             "processes, or choose another place with --chalk-session-dir."
         )
+
+
+_INHERITED: list[sqlite3.Connection] = []
+"""Connections of a parent process. A child must neither use nor close them."""
+
+
+def _close(connection: sqlite3.Connection, pid: int) -> None:
+    """Close a connection that nobody has any more; Python 3.13 warns of those left open."""
+    if os.getpid() == pid:
+        connection.close()
 
 
 class Writer:

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -228,7 +229,7 @@ def test_only_one_process_finalizes(queued):
 def test_a_store_of_a_newer_version_is_refused(tmp_path):
     code = "import chalkcompute; print(len(chalkcompute.EvaluationSuite.list_all()))"
     assert printed_json(run_script(tmp_path, code)) == 0
-    with sqlite3.connect(tmp_path / ".chalk/store.db") as connection:
+    with closing(sqlite3.connect(tmp_path / ".chalk/store.db")) as connection:
         connection.execute("PRAGMA user_version = 99")
 
     ran = run_script(tmp_path, code)

@@ -7,6 +7,7 @@ import inspect
 import sqlite3
 import threading
 import time
+from contextlib import closing
 from datetime import timedelta
 
 import pytest
@@ -400,7 +401,7 @@ def test_a_policy_is_called_in_place_of_the_task(dataset):
 def test_the_store_of_a_run_that_ended_keeps_no_cells(dataset, store):
     new_run(dataset).wait()
 
-    with sqlite3.connect(store / "store.db") as connection:
+    with closing(sqlite3.connect(store / "store.db")) as connection:
         assert connection.execute("SELECT count(*) FROM cells").fetchone() == (0,)
         assert connection.execute("SELECT count(*) FROM chunks").fetchone() == (0,)
 

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
+import gc
 import json
+import sqlite3
+import subprocess
 import sys
+import warnings
 
 import pandas as pd
 import pyarrow as pa
@@ -15,6 +19,7 @@ from hypothesis import strategies as st
 from pytest_chalk.errors import DatasetError, EvaluationNotFoundError
 from pytest_chalk.evaluations import DatasetClient, DatasetRevisionRef, use_store
 from pytest_chalk.store import duck
+from pytest_chalk.store.database import Database
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -206,3 +211,38 @@ def test_what_is_kept_is_for_us_alone_and_not_for_git(client, tmp_path):
     assert "*" in (base / ".gitignore").read_text()
     modes = {path.stat().st_mode & 0o077 for path in base.rglob("*") if path.name != ".gitignore"}
     assert modes <= {0}
+
+
+def test_a_store_that_nobody_has_any_more_is_closed_without_a_warning(tmp_path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        database = Database(tmp_path / "one")
+        connection = database._connection
+        del database
+        gc.collect()
+
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        connection.execute("SELECT 1")
+
+
+FORK = """
+import os
+from pathlib import Path
+from pytest_chalk.store.database import Database
+
+database = Database(Path("one"))
+if os.fork() == 0:
+    with database.writing() as writer:
+        writer.write("INSERT INTO workers VALUES ('child', 1)")
+    raise SystemExit
+print(os.waitstatus_to_exitcode(os.wait()[1]))
+print([row["id"] for row in database.query("SELECT id FROM workers")])
+"""
+
+
+def test_a_forked_child_uses_a_connection_of_its_own(tmp_path):
+    ran = subprocess.run(
+        [sys.executable, "-c", FORK], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+
+    assert ran.stdout.splitlines() == ["0", "['child']"]

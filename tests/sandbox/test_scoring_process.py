@@ -120,13 +120,14 @@ def test_at_the_time_limit_what_left_the_group_is_killed_too(score, wait_until_g
 
 
 @ON_LINUX
-def test_processes_that_go_on_forking_are_chased_to_the_last(score, tmp_path):
-    script = "(setsid sh -c 'i=0; while [ $i -lt 150 ]; do i=$((i+1)); setsid sleep 61 & done' &)"
+def test_processes_that_go_on_forking_are_chased_to_the_last(score):
+    sleep = f"sleep 61.{os.getpid()}"  # like nobody else's
+    loop = f"i=0; while [ $i -lt 150 ]; do i=$((i+1)); setsid {sleep} & done"
 
-    completed = score(f"{script}; sleep 0.05")
+    completed = score(f"(setsid sh -c '{loop}' &); sleep 0.05")
 
     assert completed.survivors == 0
-    found = subprocess.run(["pgrep", "-f", "sleep 61"], capture_output=True, check=False)
+    found = subprocess.run(["pgrep", "-f", sleep], capture_output=True, check=False)
     assert found.stdout == b""
 
 

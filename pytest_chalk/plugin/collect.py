@@ -19,6 +19,7 @@ from pytest_chalk.plugin.marker import epochs_of, read_mark
 from pytest_chalk.plugin.rejudging import rejudge_item
 from pytest_chalk.plugin.running import run_item
 from pytest_chalk.plugin.state import STATE, only_looks
+from pytest_chalk.plugin.validating import validate_item
 from pytest_chalk.sandbox import acquire_slot
 from pytest_chalk.tools.registry import check_tool_names
 from pytest_chalk.tools.tool_file import tool_directories
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
     from pytest_chalk.authoring.task import Task
     from pytest_chalk.discovery.packages import TaskPackage
+    from pytest_chalk.plugin.items import RunItem
 
 _NEVER_TESTS = frozenset({"__init__.py", "__pycache__"})
 
@@ -137,6 +139,13 @@ class TaskModule(pytest.Module):
     def _fixture_names(self) -> tuple[str, ...]:
         return fixture_names(self)
 
+    @property
+    def _run_item(self) -> RunItem:
+        state = self.config.stash[STATE]
+        if state.settings.results.validate:
+            return validate_item
+        return run_item if state.rejudged is None else rejudge_item
+
     def make_items(self, name: str) -> list[TaskItem]:
         """Return the items of the task of that name; none if no task has it."""
         task_class = self.task_names.get(name)
@@ -144,8 +153,7 @@ class TaskModule(pytest.Module):
             return []
         repeats = epochs_of(task_class, self.config.stash[STATE].settings).most > 1
         names = (*self._fixture_names, "chalk_epoch") if repeats else self._fixture_names
-        run = run_item if self.config.stash[STATE].rejudged is None else rejudge_item
-        runner = make_runner(task_class, name, run, names)
+        runner = make_runner(task_class, name, self._run_item, names)
         # pytest itself makes the functions: fixtures, marks and parametrize work as for any test.
         functions = self.ihook.pytest_pycollect_makeitem(collector=self, name=name, obj=runner)
         return [TaskItem.adopt(function, runner, task_class, filled_in) for function in functions]

@@ -22,6 +22,7 @@ class ResultSettings:
         resume: Whether to go on with an earlier session.
         session_id: Which one; empty for the newest.
         rejudge: `changed` or `all`; empty for no judging again.
+        validate: Whether to check the tasks instead of letting students work on them.
         baseline: The file to compare with, if any.
         update_baseline: Whether to write it anew instead.
     """
@@ -29,6 +30,7 @@ class ResultSettings:
     resume: bool = False
     session_id: str = ""
     rejudge: str = ""
+    validate: bool = False
     baseline: Path | None = None
     update_baseline: bool = False
 
@@ -46,6 +48,7 @@ def read_result_settings(reader: OptionReader) -> ResultSettings:
         resume=not rejudge and (resume or bool(session_id)),
         session_id=session_id,
         rejudge=rejudge,
+        validate=reader.read("validate", boolean, default=False),
         baseline=reader.path("baseline"),
         update_baseline=reader.read("update-baseline", boolean, default=False),
     )

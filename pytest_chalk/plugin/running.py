@@ -106,6 +106,13 @@ def _spec(item: TaskItem, fixtures: Mapping[str, Any], *, local: bool) -> RunSpe
     )
 
 
+def place_of(item: TaskItem) -> RunPlace:
+    """Return where an item's run would happen."""
+    fixtures: Mapping[str, Any] = item.funcargs
+    spec = _spec(item, fixtures, local=False)
+    return _place(item, fixtures, _recordings(item, spec, fixtures["chalk_student"].box))
+
+
 def _place(item: TaskItem, fixtures: Mapping[str, Any], recordings: Recordings) -> RunPlace:
     state: ChalkState = item.config.stash[STATE]
     run_id = fixtures["chalk_run_config"].run_id

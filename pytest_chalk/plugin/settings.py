@@ -149,7 +149,9 @@ def _cassette_mode(reader: OptionReader) -> Literal["off"] | CassetteMode:
 
 
 def as_then(settings: SessionSettings, rejudged: Rejudged | None) -> SessionSettings:
-    """Return the settings with the students and epochs of a session that is judged again."""
+    """Return the settings with the students and epochs of what is judged again or validated."""
+    if settings.results.validate:  # one item each; its own students come and go in it
+        return replace(settings, models=("oracle",), epochs=Epochs(), epochs_typed=True)
     if rejudged is None:
         return settings
     models = settings.models if settings.models_source != "default" else rejudged.models

@@ -8,6 +8,7 @@ import pytest
 
 from pytest_chalk.errors import MachineError
 from pytest_chalk.plugin.report_data import ITEM_ATTRIBUTE
+from pytest_chalk.plugin.validating import print_notes
 from pytest_chalk.plugin.words import find_status
 from pytest_chalk.reports.epoch_summary import UNDEFINED, overall_interval, render_epochs
 from pytest_chalk.reports.score_table import render_score_table
@@ -64,6 +65,7 @@ class Terminal:
             left_out = sum(run.outcome == "not_run" for run in runs)
             note = f"; {left_out} run{'s' if left_out != 1 else ''} not run" if left_out else ""
             terminal.line(f"budget: {self._spent()}{note}")
+        print_notes(terminal, runs)
         for run in runs:
             if run.outcome == "misbehaved":
                 terminal.line(f"MISBEHAVED {run.nodeid}: {run.reason}", red=True)

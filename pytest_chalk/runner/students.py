@@ -58,12 +58,15 @@ def make_agent(student: Student, *, box: Box, toolbox: Toolbox, config: RunConfi
     Raises:
         MachineError: The student is a model that is not trusted, and nothing here can hold it.
     """
+    from pytest_chalk.agents.attacker import Attacker
     from pytest_chalk.agents.message_loop import MessageLoop
     from pytest_chalk.agents.oracle import OracleAgent
     from pytest_chalk.models.noop import NoopModel
 
     if student == "oracle":
         return OracleAgent(box, toolbox, config)
+    if isinstance(student, Attacker):
+        return student.agent(box, toolbox, config)
     model = NoopModel() if isinstance(student, str) else student
     agent = MessageLoop(model, toolbox, config)
     if not agent.trusted and box.level == "none" and asked_level()[0] != "none":

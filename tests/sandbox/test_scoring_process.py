@@ -170,7 +170,7 @@ def test_scripts_that_run_at_once_leave_each_other_alone(score):
 def test_orphans_of_others_are_the_systems_again_afterwards(score):
     score("true")
 
-    started = ["sh", "-c", "sleep 60 >/dev/null & echo $!"]
+    started = ["sh", "-c", "sleep 60 >/dev/null 2>&1 & echo $!"]
     orphan = int(subprocess.run(started, capture_output=True, check=True).stdout)
 
     parent = Path(f"/proc/{orphan}/stat").read_text().rsplit(")", 1)[1].split()[1]

@@ -276,6 +276,8 @@ def _may_use_uids(slot: Slot) -> bool:
     import pwd  # noqa: PLC0415 - only root's processes need it
 
     for uid in (slot.student_uid, slot.reaper_uid):
+        if is_subordinate(uid, _read_or_empty(Path("/etc/subuid"))):
+            return False
         if not all(is_mapped(uid, _id_map(kind)) for kind in ("uid", "gid")):
             return False
         with suppress(KeyError):
@@ -287,6 +289,17 @@ def _may_use_uids(slot: Slot) -> bool:
 def _id_map(kind: str) -> str:
     table = Path(f"/proc/self/{kind}_map")
     return table.read_text() if table.exists() else "0 0 4294967295"
+
+
+def _read_or_empty(path: Path) -> str:
+    return path.read_text() if path.exists() else ""
+
+
+def is_subordinate(uid: int, table: str) -> bool:
+    """Say whether a uid is in a range of /etc/subuid: those belong to somebody's containers."""
+    fields = ([*line.split(":"), "", ""][1:3] for line in table.splitlines())
+    ranges = [(int(a), int(n)) for a, n in fields if a.isdecimal() and n.isdecimal()]
+    return any(first <= uid < first + count for first, count in ranges)
 
 
 def is_mapped(number: int, id_map: str) -> bool:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import subprocess
@@ -7,7 +8,7 @@ import subprocess
 import pytest
 
 from pytest_chalk.errors import BoxError
-from pytest_chalk.sandbox import Box, Command
+from pytest_chalk.sandbox import Box, Command, run_as_student
 
 root_only = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give the student a uid")
 
@@ -127,6 +128,19 @@ def test_an_exit_status_is_a_number_or_a_negative_signal(box):
 
     assert (exits.wait(5), is_killed.wait(5), runs.wait(0.05)) == (7, -9, None)
     assert runs.poll() is None
+
+
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="the test knows no other number")
+def test_the_keys_of_the_harness_are_not_inherited(box, student_python):
+    get_id, session = 0, -3
+    code = f"import ctypes; print(ctypes.CDLL(None).syscall(250, {get_id}, {session}, 0))"
+    ours = ctypes.CDLL(None).syscall(250, get_id, session, 1)
+    if ours < 0:
+        pytest.skip("this kernel or container has no keys")
+
+    done = run_as_student(box, [student_python, "-c", code], time_limit_s=9, max_output_bytes=99)
+
+    assert int(done.stdout) not in (ours, -1)
 
 
 def test_a_program_that_does_not_exist_is_a_plain_error(box):

@@ -17,7 +17,7 @@ from pytest_chalk.sandbox import (
     peek_slot,
     release_slot,
 )
-from pytest_chalk.sandbox.slots import SLOT_VARIABLE, is_mapped
+from pytest_chalk.sandbox.slots import SLOT_VARIABLE, is_mapped, is_subordinate
 from pytest_chalk.sandbox.sysv_ipc import find_ipc_ids, parse_ipc_ids
 
 root_only = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give the student a uid")
@@ -215,6 +215,14 @@ def test_ids_are_mapped_when_they_are_inside_a_range():
     id_map = "         0     100000      1000\n      1000       1000         1\n"
 
     assert [is_mapped(uid, id_map) for uid in (0, 999, 1000, 1001)] == [True, True, True, False]
+
+
+def test_a_uid_is_somebodys_when_it_is_in_a_range_of_subordinate_ids():
+    table = "# comment\nanna:60000:1000\n1000:100000:65536\nbad:line\n"
+
+    found = [is_subordinate(uid, table) for uid in (59999, 60000, 60999, 61000, 100000)]
+
+    assert found == [False, True, True, False, True]
 
 
 def test_a_table_of_ipc_objects_is_read_by_its_header():

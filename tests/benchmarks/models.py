@@ -62,8 +62,10 @@ def provider() -> Iterator[str]:
     command = [sys.executable, str(MOCK), "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        yield f"{process.stdout.readline().strip()}/v1"
-        process.kill()
+        try:
+            yield f"{process.stdout.readline().strip()}/v1"
+        finally:
+            process.kill()
 
 
 def mock_name(turns: int, **options: object) -> str:

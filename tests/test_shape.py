@@ -71,3 +71,10 @@ def test_a_call_can_be_read_without_the_signature():
 
 def test_every_exemption_is_still_needed():
     assert {name for name in PRESCRIBED if positional(FUNCTIONS[name]) <= MAX_POSITIONAL} == set()
+
+
+def test_no_two_test_modules_have_the_same_name():
+    # Pytest imports them by their names alone: of two it would refuse the second.
+    names = [path.name for path in Path(__file__).parent.rglob("test_*.py")]
+
+    assert sorted(names) == sorted(set(names))

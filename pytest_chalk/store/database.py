@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
+import time
 import weakref
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -104,7 +105,7 @@ class Database:
         )
         self.path.chmod(0o600)
         connection.row_factory = sqlite3.Row
-        connection.execute("PRAGMA journal_mode = WAL")
+        _write_ahead(connection)
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("PRAGMA foreign_keys = ON")
         return connection
@@ -141,6 +142,23 @@ class Database:
 
 _INHERITED: list[sqlite3.Connection] = []
 """Connections of a parent process. A child must neither use nor close them."""
+
+
+def _write_ahead(connection: sqlite3.Connection) -> None:
+    """Switch to write-ahead mode.
+
+    SQLite does not wait here as it does elsewhere when several processes make a file at once.
+    """
+    deadline = time.monotonic() + BUSY_TIMEOUT_S
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() >= deadline:
+                raise
+            time.sleep(0.005)
+        else:
+            return
 
 
 def _close(connection: sqlite3.Connection, pid: int) -> None:

@@ -62,12 +62,15 @@ class CellLedger:
                 (as_text(moment), run_id),
             )
             rows = writer.query(
-                "UPDATE chunks SET state = 'leased', owner = ?1, lease_until = ?2, "
-                "tries = tries + 1 WHERE run_id = ?3 AND start IN "
-                "(SELECT start FROM chunks WHERE run_id = ?3 "
-                "AND (state = 'todo' OR (state = 'leased' AND lease_until < ?4)) "
-                "ORDER BY start LIMIT ?5) RETURNING start, stop, tries",
-                (owner, moment.timestamp() + LEASE_S, run_id, moment.timestamp(), limit),
+                "UPDATE chunks SET state = 'leased', owner = ?, lease_until = ?, "
+                "tries = tries + 1 WHERE run_id = ? AND start IN "
+                "(SELECT start FROM chunks WHERE run_id = ? "
+                "AND (state = 'todo' OR (state = 'leased' AND lease_until < ?)) "
+                "ORDER BY start LIMIT ?) RETURNING start, stop, tries",
+                (
+                    *(owner, moment.timestamp() + LEASE_S, run_id),
+                    *(run_id, moment.timestamp(), limit),
+                ),
             )
         found = (Chunk(row["start"], row["stop"], row["tries"] == 1) for row in rows)
         return sorted(found, key=lambda chunk: chunk.start)

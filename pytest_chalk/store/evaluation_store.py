@@ -135,9 +135,9 @@ class EvaluationStore:
     ) -> list[Definition]:
         """Return definitions, newest first."""
         rows = self.database.query(
-            "SELECT * FROM evaluations WHERE (?1 IS NULL OR suite_id = ?1) "
-            "AND (?2 IS NULL OR name = ?2) ORDER BY number DESC LIMIT ?3",
-            (suite_id, name, -1 if limit is None else limit),
+            "SELECT * FROM evaluations WHERE (? IS NULL OR suite_id = ?) "
+            "AND (? IS NULL OR name = ?) ORDER BY number DESC LIMIT ?",
+            (suite_id, suite_id, name, name, -1 if limit is None else limit),
         )
         return [_definition(row) for row in rows]
 
@@ -192,15 +192,16 @@ class EvaluationStore:
         limit: int | None = None,
     ) -> list[RunState]:
         """Return runs, newest first."""
-        condition = "(?1 IS NULL OR r.evaluation_id = ?1) AND (?2 IS NULL OR e.suite_id = ?2)"
-        return self._runs(condition, (evaluation_id, suite_id), limit)
+        condition = "(? IS NULL OR r.evaluation_id = ?) AND (? IS NULL OR e.suite_id = ?)"
+        values = (evaluation_id, evaluation_id, suite_id, suite_id)
+        return self._runs(condition, values, limit)
 
     def ids_like(self, kind: str, beginning: str) -> list[str]:
         """Return the ids of evaluations or runs (`kind`) that are or begin so, newest first."""
         table = {"evaluation": "evaluations", "run": "runs"}[kind]
         rows = self.database.query(
-            f"SELECT id FROM {table} WHERE substr(id, 1, length(?1)) = ?1 ORDER BY number DESC",
-            (beginning,),
+            f"SELECT id FROM {table} WHERE substr(id, 1, length(?)) = ? ORDER BY number DESC",
+            (beginning, beginning),
         )
         return [row["id"] for row in rows]
 

@@ -31,12 +31,15 @@ class RunEnds:
         moment = now()
         with self._database.writing() as writer:
             changed = writer.write(
-                "UPDATE runs SET status = 'finalizing', owner = ?1, lease_until = ?2, "
-                "started_at = coalesce(started_at, ?3) WHERE id = ?4 "
+                "UPDATE runs SET status = 'finalizing', owner = ?, lease_until = ?, "
+                "started_at = coalesce(started_at, ?) WHERE id = ? "
                 "AND (status IN ('pending', 'running') "
-                "OR (status = 'finalizing' AND (owner IS NULL OR owner = ?1 OR lease_until < ?5))) "
-                "AND NOT EXISTS (SELECT 1 FROM chunks WHERE run_id = ?4 AND state != 'done')",
-                (owner, moment.timestamp() + LEASE_S, as_text(moment), run_id, moment.timestamp()),
+                "OR (status = 'finalizing' AND (owner IS NULL OR owner = ? OR lease_until < ?))) "
+                "AND NOT EXISTS (SELECT 1 FROM chunks WHERE run_id = ? AND state != 'done')",
+                (
+                    *(owner, moment.timestamp() + LEASE_S, as_text(moment), run_id),
+                    *(owner, moment.timestamp(), run_id),
+                ),
             )
         return changed == 1
 

@@ -27,8 +27,8 @@ class Workers:
         """Say that a worker is there."""
         with self._database.writing() as writer:
             writer.write(
-                "INSERT INTO workers VALUES (?1, ?2) "
-                "ON CONFLICT (id) DO UPDATE SET heartbeat_at = ?2",
+                "INSERT INTO workers VALUES (?, ?) "
+                "ON CONFLICT (id) DO UPDATE SET heartbeat_at = excluded.heartbeat_at",
                 (owner, now().timestamp()),
             )
 

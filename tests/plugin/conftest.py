@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -97,6 +98,9 @@ class Project:
         target = self.path / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(textwrap.dedent(source))
+        # Python takes a compiled file for up to date if source of the same length was written in
+        # the same second.
+        shutil.rmtree(target.parent / "__pycache__", ignore_errors=True)
         return target
 
     def ini(self, *lines: str) -> None:

@@ -107,7 +107,7 @@ class SessionAccount:
             "problems": problems,
             "usage": usage.model_dump(mode="json"),
             "judge_usage": judge_usage.model_dump(mode="json"),
-            "isolation": isolation_facts(self.ledger.runs),
+            "isolation": isolation_facts(runs),
             "finished_at": _now(),
         }
         self._append("session_finished", entry, sync=True)

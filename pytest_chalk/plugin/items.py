@@ -152,3 +152,11 @@ def _class_lines(file: str) -> tuple[Path, dict[str, int]]:
         read = found.start(1)
         lines.setdefault(found.group(1), number)
     return path, lines
+
+
+def deselect(config: pytest.Config, items: list[pytest.Item], left_out: Sequence[TaskItem]) -> None:
+    """Take items out of what is to run, and say so to pytest, if there are any."""
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        gone = set(left_out)
+        items[:] = [item for item in items if item not in gone]

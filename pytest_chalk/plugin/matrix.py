@@ -8,7 +8,7 @@ import pytest
 
 from pytest_chalk.errors import RunOptionError
 from pytest_chalk.plugin.fixture_values import is_ours
-from pytest_chalk.plugin.items import IS_RUNNER, TaskItem
+from pytest_chalk.plugin.items import IS_RUNNER, TaskItem, deselect
 from pytest_chalk.plugin.marker import epochs_of
 from pytest_chalk.plugin.state import STATE
 
@@ -57,7 +57,4 @@ class Matrix:
                 fix=f"Use one of: {', '.join(known) or '(no task is selected)'}",
             )
             raise pytest.UsageError(str(error))
-        left_out = [item for item in tasks if item.task_class.id != wanted]
-        if left_out:
-            config.hook.pytest_deselected(items=left_out)
-            items[:] = [item for item in items if item not in set(left_out)]
+        deselect(config, items, [item for item in tasks if item.task_class.id != wanted])

@@ -30,19 +30,18 @@ def epochs(text: str) -> Epochs:
 
 def positive_seconds(text: str) -> float:
     """Parse a finite number above 0."""
-    number = _number(text)
-    if number is None or number <= 0:
-        message = "seconds as a number above 0"
-        raise ValueError(message)
-    return number
+    return _positive(text, "seconds as a number above 0")
 
 
 def positive_amount(text: str) -> float:
     """Parse a finite number above 0."""
+    return _positive(text, "a number above 0, for example 2.50")
+
+
+def _positive(text: str, wanted: str) -> float:
     number = _number(text)
     if number is None or number <= 0:
-        message = "a number above 0, for example 2.50"
-        raise ValueError(message)
+        raise ValueError(wanted)
     return number
 
 

@@ -10,9 +10,9 @@ from typing_extensions import override
 from pytest_chalk.plugin.cassettes import Recordings
 from pytest_chalk.plugin.judge_models import SessionJudgeModels
 from pytest_chalk.plugin.rejudged import REJUDGED_KEY
-from pytest_chalk.plugin.running import CURRENT_STEP, NOT_REACHED, RUN
+from pytest_chalk.plugin.running import RUN, report_not_reached, report_step
 from pytest_chalk.plugin.state import STATE
-from pytest_chalk.plugin.verdicts import raise_for_run, raise_for_step
+from pytest_chalk.plugin.verdicts import raise_for_run
 from pytest_chalk.runner.rejudge import judge_record
 from pytest_chalk.runner.students import BUILT_IN
 from pytest_chalk.schemas.record import RunSpec
@@ -45,7 +45,9 @@ def rejudge_item(item: TaskItem, hook_arguments: Mapping[str, object]) -> None:
         only_changed=not rejudged.everything,
     )
     record = record.model_copy(update={"session_id": state.directory.session_id})
-    _report_steps(item, record)
+    for step in record.steps:
+        report_step(item, step, step.label, record.transcript)
+    report_not_reached(item, record.not_reached, "not reached")
     item.stash[RUN] = record
     raise_for_run(record)
 
@@ -54,26 +56,6 @@ def _rejudged(state: ChalkState) -> Rejudged:
     if state.rejudged is None:  # pragma: no cover - items are only made so where there is one
         raise AssertionError
     return state.rejudged
-
-
-def _report_steps(item: TaskItem, record: RunRecord) -> None:
-    __tracebackhide__ = True
-    fixtures: Mapping[str, Any] = item.funcargs
-    subtests: pytest.Subtests = fixtures["subtests"]
-    for step in record.steps:
-        item.stash[CURRENT_STEP] = step
-        try:
-            with subtests.test(f"{step.index + 1}/{step.of} {step.name}"):
-                raise_for_step(step, record.transcript)
-        finally:
-            item.stash[CURRENT_STEP] = None
-    for name in record.not_reached:
-        item.stash[NOT_REACHED] = name
-        try:
-            with subtests.test(name):
-                pytest.skip("not reached")
-        finally:
-            item.stash[NOT_REACHED] = ""
 
 
 class _RecordedRunJudges(SessionJudgeModels):

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
 ITEM_ATTRIBUTE = "chalk_item"
-"""On every report of a task item: task id, model, epoch, attempt, pid. Shared: never changed."""
+"""On every report of a task item: task id, model, epoch, attempt, pid, and bars where
+the task has some. One for all reports of an attempt: never changed."""
 
 STEP_ATTRIBUTE = "chalk_step"
 """On the report of a step's sub-test: its `StepRecord`."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_chalk.errors import RunOptionError
-from pytest_chalk.plugin.items import TaskItem
+from pytest_chalk.plugin.items import TaskItem, deselect
 from pytest_chalk.plugin.ledger import ItemAccount
 from pytest_chalk.plugin.resumed import Resumed
 from pytest_chalk.plugin.state import STATE, is_worker
@@ -73,9 +73,7 @@ class Resuming:
         """Deselect the items whose runs are finished."""
         finished = self._resumed.finished
         done = [i for i in items if isinstance(i, TaskItem) and i.nodeid in finished]
-        if done:
-            config.hook.pytest_deselected(items=done)
-            items[:] = [item for item in items if item not in set(done)]
+        deselect(config, items, done)
 
 
 def restore(ledger: Ledger, log: SessionLog, selected: frozenset[str]) -> None:

@@ -22,7 +22,7 @@ from pytest_chalk.runner.task_run import TaskRun, task_run, unstarted_run
 from pytest_chalk.schemas.record import RunRecord, RunSpec, StepRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from pytest_chalk.plugin.seat import Submissions
     from pytest_chalk.plugin.state import ChalkState
@@ -143,11 +143,30 @@ def _run_steps(item: TaskItem, run: TaskRun, subtests: pytest.Subtests, transcri
                 raise_for_step(record, transcript)
         finally:
             item.stash[CURRENT_STEP] = None
-    for name in run.not_reached():
+    report_not_reached(item, run.not_reached(), f"not reached: {run.why_ended()}")
+
+
+def report_step(item: TaskItem, record: StepRecord, label: str, transcript: str) -> None:
+    """Report a step that is over, as a sub-test."""
+    __tracebackhide__ = True
+    fixtures: Mapping[str, Any] = item.funcargs
+    item.stash[CURRENT_STEP] = record
+    try:
+        with fixtures["subtests"].test(label):
+            raise_for_step(record, transcript)
+    finally:
+        item.stash[CURRENT_STEP] = None
+
+
+def report_not_reached(item: TaskItem, names: Iterable[str], reason: str) -> None:
+    """Report steps that never began, as skipped sub-tests."""
+    __tracebackhide__ = True
+    fixtures: Mapping[str, Any] = item.funcargs
+    for name in names:
         item.stash[NOT_REACHED] = name
         try:
-            with subtests.test(name):
-                _skip(f"not reached: {run.why_ended()}")
+            with fixtures["subtests"].test(name):
+                _skip(reason)
         finally:
             item.stash[NOT_REACHED] = ""
 

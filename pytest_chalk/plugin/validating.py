@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from pytest_chalk.plugin.running import CURRENT_STEP, RUN, place_of
+from pytest_chalk.plugin.running import RUN, place_of, report_step
 from pytest_chalk.plugin.state import STATE
-from pytest_chalk.plugin.verdicts import raise_for_run, raise_for_step
+from pytest_chalk.plugin.verdicts import raise_for_run
 from pytest_chalk.reports.clean import clean_text
 from pytest_chalk.runner.validation import Validation, make_check
 from pytest_chalk.schemas.record import RunRecord, StepRecord
@@ -30,7 +30,6 @@ def validate_item(item: TaskItem, hook_arguments: Mapping[str, object]) -> None:
     __tracebackhide__ = True
     fixtures: Mapping[str, Any] = item.funcargs
     state: ChalkState = item.config.stash[STATE]
-    subtests: pytest.Subtests = fixtures["subtests"]
     rule = state.settings.pass_rule
     config = fixtures["chalk_run_config"]
     validation = Validation(item.task_class, config, hook_arguments, rule, place_of(item))
@@ -41,12 +40,7 @@ def validate_item(item: TaskItem, hook_arguments: Mapping[str, object]) -> None:
         began_s = time.monotonic()
         made = make_check(name, check)
         steps.append(_record(made, len(steps), len(checks), time.monotonic() - began_s))
-        item.stash[CURRENT_STEP] = steps[-1]
-        try:
-            with subtests.test(name):
-                raise_for_step(steps[-1], "")
-        finally:
-            item.stash[CURRENT_STEP] = None
+        report_step(item, steps[-1], name, transcript="")
     record = _summed_up(item, state, steps, time.monotonic() - started_s)
     item.stash[RUN] = record
     raise_for_run(record)

@@ -15,7 +15,7 @@ MAX_SHOWN_CHARS = 2_000
 
 def render_step_failure(step: StepRecord, transcript: str) -> str:
     """Return the reason, the instructions, the judge's metadata, and where to read on."""
-    lines = [f"step {step.index + 1}/{step.of} {step.name}: {step.reason}"]
+    lines = [f"step {step.label}: {step.reason}"]
     if step.limit is not None:
         lines.append(f"limit: {step.limit.summary}")
     if step.instructions:

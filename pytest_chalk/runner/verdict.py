@@ -76,7 +76,7 @@ def run_reason(steps: Sequence[StepRecord]) -> str:
     outcome = run_outcome(steps)
     for step in steps if outcome != "passed" else ():
         if step.outcome == outcome:
-            return f"step {step.index + 1}/{step.of} {step.name}: {step.reason}"
+            return f"step {step.label}: {step.reason}"
     return ""
 
 

@@ -136,6 +136,11 @@ class StepRecord(Frozen):
     duration_s: float = 0.0
     instructions: Text = ""
 
+    @property
+    def label(self) -> str:
+        """For example `1/2 explore`."""
+        return f"{self.index + 1}/{self.of} {self.name}"
+
 
 class RunRecord(Frozen):
     """What came of one run: the unit of the journal.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 
 import pytest
@@ -46,7 +47,8 @@ def judged(project: Project) -> int:
 def rejudged(result: pytest.RunResult) -> list[str]:
     lines = result.stdout.lines
     start = next(index for index, line in enumerate(lines) if "chalk rejudge" in line)
-    return [line for line in lines[start + 1 :] if "runs" in line or " -> " in line]
+    section = itertools.takewhile(lambda line: not line.startswith("==="), lines[start + 1 :])
+    return [line for line in section if "runs" in line or " -> " in line]
 
 
 @pytest.mark.parametrize("workers", ["-n0", "-n2"])

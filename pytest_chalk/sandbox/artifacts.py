@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,8 +34,7 @@ def save_artifact(config: object, path: Path | str) -> None:  # noqa: ARG001 - t
     source, run = Path(path), find_run()
     if run is None or not (source.exists() or source.is_symlink()):
         return
-    run.artifacts_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-    target = next(name for name in _names(run.artifacts_dir, source) if not _exists(name))
+    target = _new_place(run.artifacts_dir, source)
     if source.is_relative_to(run.submissions_dir):
         # By descriptors: the student may have chosen names too long for paths.
         copy_saved(source, target)
@@ -55,13 +55,9 @@ def save_student_artifact(path: Path | str) -> None:
     if run is None or run.is_judged_again:
         return
     source = run.box.paths.workdir / path
-    run.artifacts_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-    target = next(name for name in _names(run.artifacts_dir, source) if not _exists(name))
-    try:
+    target = _new_place(run.artifacts_dir, source)
+    with _note_instead_of(target, StudentMisbehaviorError):
         save_submission(source, target)
-    except StudentMisbehaviorError as refused:
-        note = target.with_name(f"{target.name}.not-kept.txt")
-        note.write_text(f"{refused}\n", encoding="utf-8", errors="backslashreplace")
 
 
 def keep_workdir(target: Path) -> None:
@@ -73,7 +69,7 @@ def keep_workdir(target: Path) -> None:
     if run is None or run.is_judged_again:
         return
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    try:
+    with _note_instead_of(target, StudentMisbehaviorError, OSError):
         save_submission(
             run.box.paths.workdir,
             target,
@@ -81,9 +77,22 @@ def keep_workdir(target: Path) -> None:
             max_entries=KEPT_MAX_ENTRIES,
             max_depth=KEPT_MAX_DEPTH,
         )
-    except (StudentMisbehaviorError, OSError) as refused:
+
+
+@contextmanager
+def _note_instead_of(target: Path, *refusals: type[Exception]) -> Iterator[None]:
+    """Where the block cannot make `target`, say why in a file beside its place."""
+    try:
+        yield
+    except refusals as refused:
         note = target.with_name(f"{target.name}.not-kept.txt")
         note.write_text(f"{refused}\n", encoding="utf-8", errors="backslashreplace")
+
+
+def _new_place(folder: Path, source: Path) -> Path:
+    """Return where in `folder`, which is made, a copy of `source` takes nobody's place."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return next(name for name in _names(folder, source) if not _exists(name))
 
 
 def _names(folder: Path, source: Path) -> Iterator[Path]:

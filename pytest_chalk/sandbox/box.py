@@ -53,6 +53,7 @@ class Box:
     def __init__(self, slot: Slot) -> None:
         """Make the box of `slot`; a slot that this process holds was cleaned when it was taken."""
         self.slot = slot
+        self._owner_pid = os.getpid()
         self._link: SupervisorLink | None = None
         self._is_closed = False
         self._limits: Limits | None = None
@@ -231,11 +232,15 @@ class Box:
     def close(self) -> None:
         """End the box, in whatever state it is; may be repeated. Never raises a ChalkError.
 
-        What is not dead or gone after about 5 s each stays noted for the slot's next box.
+        What is not dead or gone after about 5 s each stays noted for the slot's next box. In a
+        fork of the process that made the box nothing is ended: the student is not the fork's.
         """
         if self._is_closed:
             return
         self._is_closed = True
+        if os.getpid() != self._owner_pid:
+            self._drop_link()
+            return
         try:
             with suppress(BoxError):
                 self.kill_processes(deadline_s=CLOSE_DEADLINE_S)

@@ -56,8 +56,8 @@ class InitSupervisor(supervisor.Supervisor):
         return [pid for pid in process_table.all_pids() if pid != os.getpid()]
 
     @override
-    def kill_cohort(self, deadline_s: float) -> list[int]:
-        """Kill everything but ourselves and return the pids that outlived the deadline.
+    def _chase(self, deadline_s: float) -> list[int]:
+        """Kill everything but ourselves and return who outlived the deadline.
 
         That nobody is left is not looked up but known: every process in here is our child or a
         descendant of one, so when there is no child to wait for there is no process.

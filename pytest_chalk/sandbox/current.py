@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pytest_chalk.errors import BoxError
-from pytest_chalk.sandbox.view import hide_what
+from pytest_chalk.sandbox.view import hidden
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -49,7 +49,8 @@ def enter_run(run: CurrentRun) -> Iterator[CurrentRun]:
         raise BoxError("a student is running in this process already. Use another process")
     _runs.append(run)
     try:
-        yield run
+        with hidden(run.artifacts_dir, run.submissions_dir):
+            yield run
     finally:
         _runs.remove(run)
 
@@ -57,10 +58,3 @@ def enter_run(run: CurrentRun) -> Iterator[CurrentRun]:
 def find_run() -> CurrentRun | None:
     """Return the current run, None outside of one."""
     return _runs[0] if _runs else None
-
-
-def _kept_by_current_run() -> tuple[Path, ...]:
-    return tuple(path for run in _runs for path in (run.artifacts_dir, run.submissions_dir))
-
-
-hide_what(_kept_by_current_run)

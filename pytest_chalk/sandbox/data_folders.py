@@ -59,22 +59,29 @@ def lay_out(folders: Iterable[DataFolder], slot: Slot) -> None:
         "shared_data": (slot.paths.shared_dir, _Access(*own, 0o444, 0o022)),
         "root_data": (slot.directory / ROOT_DATA_FOLDER, _Access(*own, stat.S_IRUSR, 0o077)),
     }
+    filled = set()
     for folder in folders:
-        target, access = targets[folder.kind]
+        target, _ = targets[folder.kind]
         if folder.kind == "root_data":
             target.mkdir(mode=0o700, exist_ok=True)
         shutil.copytree(folder.path, target, symlinks=True, dirs_exist_ok=True)
-        for below, _, files in os.walk(target):
-            if Path(below) != target:
-                _give(Path(below), access)
-            for name in files:
-                _give(Path(below, name), access)
+        filled.add(folder.kind)
+    for kind in filled:
+        _give_all(*targets[kind])
     # copytree gave them the modes of their sources.
     os.chown(slot.paths.data_dir, *student)
     slot.paths.data_dir.chmod(0o700)
     slot.paths.shared_dir.chmod(0o755)
     if (slot.directory / ROOT_DATA_FOLDER).is_dir():
         (slot.directory / ROOT_DATA_FOLDER).chmod(0o700)
+
+
+def _give_all(target: Path, access: _Access) -> None:
+    for below, _, files in os.walk(target):
+        if Path(below) != target:
+            _give(Path(below), access)
+        for name in files:
+            _give(Path(below, name), access)
 
 
 def _give(path: Path, access: _Access) -> None:

@@ -13,6 +13,7 @@ from pytest_chalk.sandbox.guarantees import GUARANTEES
 from pytest_chalk.sandbox.process_table import living_of_uid
 from pytest_chalk.sandbox.self_test import try_box
 from pytest_chalk.sandbox.slots import acquire_slot, release_slot
+from pytest_chalk.sandbox.workdir import ROOT_DATA_FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -86,7 +87,7 @@ def examine(secrets: Sequence[Path]) -> Examination:
 def _look(box: Box, secrets: Sequence[Path]) -> Iterator[tuple[str, tuple[bool, str]]]:
     """Yield the name of a guarantee, whether it holds, and how that was found out."""
     slot = box.slot
-    tried = try_box(box, [*secrets, slot.directory / "root_data"])
+    tried = try_box(box, [*secrets, slot.directory / ROOT_DATA_FOLDER])
     done = run_as_student(
         box, ("/bin/sh", "-c", _LOOK), time_limit_s=_LOOK_TIME_LIMIT_S, max_output_bytes=10_000
     )

@@ -85,14 +85,17 @@ def limit_resources(
     if uid is not None and uid != box.slot.student_uid:
         fix = f"Use STUDENT_UID, which is {box.slot.student_uid}, or leave it out"
         raise TaskDefinitionError("limit_resources", f"uid {uid!r} is not the student", fix=fix)
-    wanted: dict[str, int | None] = {}
-    for name, value in (("memory_bytes", memory_bytes), ("process_count", process_count)):
-        if not isinstance(value, _Unset):
-            _check(name, value)
-            wanted[name] = value
-    box.limit(replace(box.limits, **wanted))
-    contracts = {name.partition("_")[0]: _contract(box, name) for name in wanted if wanted[name]}
-    worth = {{"process": "processes"}.get(name, name): value for name, value in contracts.items()}
+    given = {"memory_bytes": memory_bytes, "process_count": process_count}
+    wanted = {name: value for name, value in given.items() if not isinstance(value, _Unset)}
+    for name, value in wanted.items():
+        _check(name, value)
+    if wanted:
+        box.limit(replace(box.limits, **wanted))
+    worth: dict[str, Contract] = {}
+    if wanted.get("memory_bytes"):
+        worth["memory"] = _memory_contract()
+    if wanted.get("process_count"):
+        worth["processes"] = _process_contract(box)
     if not isinstance(file, _Unset) and file is not None:
         worth["files"] = _limit_files(box, file)
     return worth
@@ -113,10 +116,12 @@ def _check(name: str, value: int | None) -> None:
         raise TaskDefinitionError("limit_resources", f"{name} is {value!r}", fix=fix)
 
 
-def _contract(box: Box, name: str) -> Contract:
-    if name == "process_count":
-        return Contract.PREVENTED if box.slot.separates_uids else Contract.UNSUPPORTED
+def _memory_contract() -> Contract:
     return Contract.REAPED if Path("/proc/self/statm").exists() else Contract.UNSUPPORTED
+
+
+def _process_contract(box: Box) -> Contract:
+    return Contract.PREVENTED if box.slot.separates_uids else Contract.UNSUPPORTED
 
 
 def _limit_files(box: Box, limit: FileLimit) -> Contract:

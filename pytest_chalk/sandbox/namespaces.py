@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ NEW_USER = 0x1000_0000
 NEW_PIDS = 0x2000_0000
 NEW_NETWORK = 0x4000_0000
 
-MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC = 1, 2, 4, 8
+MS_NOSUID, MS_NODEV, MS_NOEXEC = 2, 4, 8
 MS_REMOUNT, MS_BIND, MS_REC = 32, 4096, 16384
 MS_PRIVATE, MS_SLAVE = 1 << 18, 1 << 19
 MNT_DETACH = 2
@@ -40,8 +39,13 @@ _EMPTY = "size=64k,nr_inodes=256,mode="
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 """What every program expects in /dev; all of them harmless."""
 
-_LINKS = (("fd", "/proc/self/fd"), ("stdin", "/proc/self/fd/0"), ("stdout", "/proc/self/fd/1"))
-_MORE_LINKS = (("stderr", "/proc/self/fd/2"), ("ptmx", "pts/ptmx"))
+_LINKS = (
+    ("fd", "/proc/self/fd"),
+    ("stdin", "/proc/self/fd/0"),
+    ("stdout", "/proc/self/fd/1"),
+    ("stderr", "/proc/self/fd/2"),
+    ("ptmx", "pts/ptmx"),
+)
 
 
 class KernelRefusalError(OSError):
@@ -182,7 +186,7 @@ def _make_devices(devices: Sequence[tuple[str, int]]) -> None:
         os.mkdir(f"/dev/{name}")  # noqa: PTH102
     mount_message_queues()
     mount("devpts", "/dev/pts", "devpts", MS_NOSUID, "newinstance,ptmxmode=0666,mode=0620")
-    for name, points_to in _LINKS + _MORE_LINKS:
+    for name, points_to in _LINKS:
         os.symlink(points_to, f"/dev/{name}")  # noqa: PTH211
 
 
@@ -190,8 +194,3 @@ def mount_message_queues() -> None:
     """Show the POSIX message queues of this IPC namespace; anybody may make some."""
     mount("mqueue", "/dev/mqueue", "mqueue", MS_NOSUID | MS_NODEV | MS_NOEXEC)
     os.chmod("/dev/mqueue", 0o1777)  # noqa: PTH101, S103 - the student's alone
-
-
-def has_mounts() -> bool:
-    """Say whether this system has what the module is about."""
-    return sys.platform == "linux"

@@ -89,6 +89,11 @@ class Supervisor:
         self._memory_folders: list[str] = []
         self._may_run = False
 
+    @property
+    def is_watching(self) -> bool:
+        """Whether memory is limited and something launched may be running."""
+        return self._may_run and self._memory_bytes is not None
+
     def serve(self, wake_fd: int) -> None:
         """Answer until the socket ends or SIGTERM comes."""
         poll = select.poll()
@@ -96,7 +101,7 @@ class Supervisor:
         poll.register(wake_fd, select.POLLIN)
         next_look_s = time.monotonic() + WATCH_INTERVAL_S
         while True:
-            watches = self._may_run and self._memory_bytes is not None
+            watches = self.is_watching
             ready = [fd for fd, _ in poll.poll(WATCH_INTERVAL_S * 1000 if watches else None)]
             if wake_fd in ready and signal.SIGTERM in os.read(wake_fd, 512):
                 return
@@ -216,10 +221,16 @@ class Supervisor:
         return len(groups)
 
     def kill_cohort(self, deadline_s: float) -> list[int]:
-        """Kill the whole cohort and return the pids that outlived the deadline.
+        """Kill the whole cohort and return the pids that outlived the deadline."""
+        survivors = self._chase(deadline_s)
+        self._may_run = bool(survivors)
+        return survivors
 
-        Ends after a pass that met nobody: /proc is read entry by entry, so a process that hops
-        from pid to pid can be missed once, and a second strike costs about a millisecond.
+    def _chase(self, deadline_s: float) -> list[int]:
+        """Kill until a pass meets nobody, and return who outlived the deadline.
+
+        /proc is read entry by entry, so a process that hops from pid to pid can be missed once,
+        and a second strike costs about a millisecond.
         """
         end = time.monotonic() + deadline_s
         while True:

@@ -170,15 +170,8 @@ class SupervisorLink:
 
     def stop(self) -> None:
         """End the supervisor; what still runs of the student dies with it. Never raises."""
-        _links.discard(self)
-        self._broken = self._broken or "it was stopped"
-        self._socket.close()
+        self.retire()
         wait_for_retired()
-        try:
-            _await_end(self._process, STOP_DEADLINE_S)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
 
     def retire(self) -> None:
         """End the supervisor of a student whose processes are dead, without waiting for it.
@@ -273,6 +266,8 @@ def _await_end(process: subprocess.Popen[bytes], timeout_s: float) -> None:
     Raises:
         TimeoutExpired: It still runs.
     """
+    if process.poll() is not None:  # waited for, or none of ours: its pid may be somebody else's
+        return
     try:
         pidfd = os.pidfd_open(process.pid)
     except (AttributeError, OSError):  # not on macOS, nor for one that was waited for
@@ -292,7 +287,7 @@ def wait_for_retired() -> None:
     while _retired:
         process = _retired.pop()
         try:
-            process.wait(STOP_DEADLINE_S)
+            _await_end(process, STOP_DEADLINE_S)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()

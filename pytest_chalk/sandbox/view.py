@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable, Iterator
 
     from pytest_chalk.sandbox.layout import Slot
 
@@ -17,7 +18,6 @@ NEEDED = tuple(
 """Without these no program starts, so no folder that holds one of them can be hidden."""
 
 _hidden: dict[Path, None] = {}
-_more: list[Callable[[], Iterable[Path]]] = []
 
 
 def hide(*paths: Path) -> None:
@@ -25,21 +25,27 @@ def hide(*paths: Path) -> None:
     _hidden.update(dict.fromkeys(paths))
 
 
-def hide_what(find_paths: Callable[[], Iterable[Path]]) -> None:
-    """Hide also what `find_paths` returns when a box is started."""
-    _more.append(find_paths)
+@contextmanager
+def hidden(*paths: Path) -> Iterator[None]:
+    """Hide folders or files of ours from the boxes that are started until the block ends."""
+    added = [path for path in paths if path not in _hidden]
+    hide(*added)
+    try:
+        yield
+    finally:
+        for path in added:
+            del _hidden[path]
 
 
 def view_of(slot: Slot, devices: Iterable[str] = ()) -> dict[str, Any]:
     """Return the view for `namespaces.build_view`, and whether it takes a user namespace.
 
-    Hidden are the harness's home, everything that `hide` was given, where the current run keeps
-    what it saves, the folders of all slots, and /run with the sockets of the machine's services.
+    Hidden are the harness's home, everything that was given to `hide` or is to `hidden`, the
+    folders of all slots, and /run with the sockets of the machine's services.
     """
-    more = [path for find_paths in _more for path in find_paths()]
     base = slot.directory.parents[1]  # not as a whole: judges put there what students may read
     slots = (base / "slots", base / "locks", base / "public")
-    wanted = (Path.home(), Path("/run"), *slots, *_hidden, *more)
+    wanted = (Path.home(), Path("/run"), *slots, *_hidden)
     public = {str(theirs): str(ours) for theirs, ours in slot.public_directories().items()}
     workdir = str(slot.paths.workdir)
     return {

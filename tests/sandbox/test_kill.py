@@ -11,7 +11,7 @@ import pytest
 
 from pytest_chalk.sandbox import Command, clock_s
 from pytest_chalk.sandbox.process_table import kill_uid, living_of_uid
-from pytest_chalk.sandbox.supervisor import Supervisor
+from pytest_chalk.sandbox.supervisor import SAME_UID, Supervisor
 
 root_only = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give the student a uid")
 
@@ -100,6 +100,22 @@ def test_the_end_of_what_died_unseen_is_told_before_the_kill_is_answered():
         process.returncode = -9  # reaped by the supervisor
         assert survivors == []
         assert json.loads(ours.recv(4096)) == {"exit": 7, "status": -9}
+
+
+def test_an_idle_supervisor_looks_at_nobodys_memory():
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        supervisor = Supervisor(theirs, SAME_UID, SAME_UID)
+        supervisor._limit({"memory": 1, "folders": []})
+        before = supervisor.is_watching
+        supervisor._fds = [os.dup(0)]
+        request = {"id": 1, "argv": ["/bin/true"], "env": {}, "cwd": "/", "targets": [0]}
+        supervisor._launch({**request, "processes": None, "cpus": None})
+        while_it_may_run = supervisor.is_watching
+
+        supervisor.kill_cohort(5)
+
+    assert (before, while_it_may_run, supervisor.is_watching) == (False, True, False)
 
 
 def test_a_double_forked_daemon_in_its_own_session_is_killed(box, sh, wait_until_gone):

@@ -233,3 +233,21 @@ def test_a_fork_of_the_harness_does_not_keep_the_student_alive(harness, wait_unt
     left = wait_until_gone([student_pid])
     os.kill(fork_pid, signal.SIGKILL)
     assert left == []
+
+
+def test_a_fork_that_closes_its_box_ends_neither_the_student_nor_waits_for_it(harness):
+    process = harness(
+        "import os, time\n"
+        "from pytest_chalk.sandbox import *\n"
+        "box = Box(acquire_slot())\n"
+        "child = box.launch(Command(('sleep', '60')))\n"
+        "fork = os.fork()\n"
+        "started = time.monotonic()\n"
+        "if not fork:\n"
+        "    box.close()\n"
+        "    os._exit(time.monotonic() - started >= 1)\n"
+        "print(os.waitpid(fork, 0)[1], child.poll(), flush=True)\n"
+        "box.close()\n"
+    )
+
+    assert process.stdout.readline() == "0 None\n"

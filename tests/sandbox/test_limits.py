@@ -138,6 +138,15 @@ class TestFiles:
         assert b"No space" in sh("head -c 3000000 /dev/zero >/tmp/big").stderr
 
     @pytest.mark.usefixtures("current_run")
+    def test_a_limit_of_files_alone_is_no_matter_for_the_supervisor(self, box, sh):
+        sh("true")
+        asked = box._link._sequence
+
+        limit_resources(file=FileLimit(box.paths.workdir, count=500))
+
+        assert box._link._sequence == asked
+
+    @pytest.mark.usefixtures("current_run")
     def test_files_elsewhere_cannot_be_limited(self):
         with pytest.raises(TaskDefinitionError, match="none of the student's folders"):
             limit_resources(file=FileLimit("/etc", bytes=MIB))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_chalk.errors import DatasetError, MachineError
 from pytest_chalk.schemas.evaluation import Column
-from pytest_chalk.store.duck import duck, literal, quoted
+from pytest_chalk.store.duck import duck, literal, quoted, reading
 from pytest_chalk.store.values import encode_column
 
 if TYPE_CHECKING:
@@ -100,6 +100,7 @@ class DatasetFiles:
 
         Raises:
             DatasetError: The file is gone.
+            MachineError: It is damaged.
         """
         path = self.path(digest)
         if not path.is_file():
@@ -113,7 +114,8 @@ class DatasetFiles:
             f"SELECT {names} FROM read_parquet({literal(path)}, file_row_number = true) "
             f"WHERE file_row_number >= {start}{end} ORDER BY file_row_number"
         )
-        found = duck().execute(query).fetchall()
+        with reading(path):
+            found = duck().execute(query).fetchall()
         decoded = [index for index, column in enumerate(columns) if column.is_json]
         return [_decode(row, decoded) for row in found] if decoded else found
 

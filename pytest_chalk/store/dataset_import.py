@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_chalk.errors import DatasetError
+from pytest_chalk.errors import DatasetError, MachineError
 from pytest_chalk.schemas.evaluation import Column
 from pytest_chalk.store.csv_files import read_csv_files
 from pytest_chalk.store.dataset_files import check_names
 from pytest_chalk.store.duck import duck, literal
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import duckdb
 
     from pytest_chalk.store.dataset_files import DatasetFiles, StoredFile
@@ -113,22 +116,33 @@ def _store_query(
     cursor: duckdb.DuckDBPyConnection | None = None,
 ) -> StoredFile:
     cursor = cursor or duck()
-    names = [row[0] for row in _run(cursor, f"DESCRIBE {query}", paths)]
+    with _reading(paths):
+        names = [row[0] for row in cursor.execute(f"DESCRIBE {query}").fetchall()]
     check_names(names)
-    _run(cursor, f"SELECT count(*) FROM ({query})", paths)  # a broken row is the file's, not ours
-    return files.write_query(query, tuple(Column(name) for name in names), cursor=cursor)
+    with _reading(paths):  # a broken row is the file's, not ours: only what is written is all read
+        return files.write_query(query, tuple(Column(name) for name in names), cursor=cursor)
 
 
-def _run(cursor: duckdb.DuckDBPyConnection, query: str, paths: list[Path]) -> list[tuple[Any, ...]]:
+@contextmanager
+def _reading(paths: list[Path]) -> Iterator[None]:
+    """Say of what cannot be read that it is the file's."""
     import duckdb  # noqa: PLC0415 - an extra
 
     try:
-        rows: list[tuple[Any, ...]] = cursor.execute(query).fetchall()
+        yield
+    except duckdb.OutOfMemoryException as error:
+        message = f"{_shown(paths)} needs more memory than there is: {error}. Give fewer rows."
+        raise MachineError(message) from error
     except duckdb.Error as error:
-        where = f"file {str(paths[0])!r}" if paths else "data frame"
         problem = f"it cannot be read: {str(error).splitlines()[0]}"
-        raise DatasetError(where, problem, fix="Mend the file") from error
-    return rows
+        raise DatasetError(_shown(paths), problem, fix="Mend the file") from error
+
+
+def _shown(paths: list[Path]) -> str:
+    if not paths:
+        return "data frame"
+    more = f" (or one of {len(paths) - 1} more)" if len(paths) > 1 else ""
+    return f"file {str(paths[0])!r}{more}"
 
 
 def _listed(paths: list[Path]) -> str:

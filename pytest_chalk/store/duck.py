@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 import threading
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from pytest_chalk.errors import DatasetError
+from pytest_chalk.errors import DatasetError, MachineError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
     import duckdb
 
 _LOCK = threading.Lock()
@@ -53,6 +57,28 @@ def new_duck() -> duckdb.DuckDBPyConnection:
         "memory_limit": "1GB",
     }
     return duckdb.connect(":memory:", config=settings)
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Read a file of the store, which was whole when it was written.
+
+    Raises:
+        MachineError: It is damaged.
+    """
+    import duckdb  # noqa: PLC0415 - an extra
+
+    try:
+        yield
+    except duckdb.Error as error:
+        # Some damage is an error of no kind of its own; those of other kinds are bugs of ours.
+        if type(error) is duckdb.Error or isinstance(error, duckdb.InvalidInputException):
+            message = (
+                f"dataset file {str(path)!r} is damaged: {str(error).partition(chr(10))[0]}. "
+                "Restore it, or upload the dataset again and run the evaluation anew."
+            )
+            raise MachineError(message) from error
+        raise
 
 
 def quoted(name: str) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_chalk.schemas.evaluation import Column
 from pytest_chalk.store.dataset_files import ROW_GROUP_ROWS, copy_query
-from pytest_chalk.store.duck import duck, literal, quoted
+from pytest_chalk.store.duck import duck, literal, quoted, reading
 from pytest_chalk.store.sql_expression import evaluate_items
 from pytest_chalk.store.values import NULL, SQL_OF_KIND
 
@@ -82,10 +82,11 @@ class ResultFile:
         """Write the file.
 
         Raises:
-            MachineError: The disk refuses.
+            MachineError: The disk refuses, or the source is damaged.
         """
         n_rows = self._shape.source.n_rows
-        with self._files.scratch() as scratch:
+        source = self._files.path(self._shape.source.digest)
+        with reading(source), self._files.scratch() as scratch:
             parts = [
                 self._write_part(scratch, start, min(start + ROW_GROUP_ROWS, n_rows))
                 for start in range(0, max(n_rows, 1), ROW_GROUP_ROWS)

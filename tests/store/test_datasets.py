@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pytest_chalk.errors import DatasetError, EvaluationNotFoundError
+from pytest_chalk.errors import DatasetError, EvaluationNotFoundError, MachineError
 from pytest_chalk.evaluations import DatasetClient, DatasetRevisionRef, use_store
 from pytest_chalk.store import duck
 from pytest_chalk.store.database import Database
@@ -163,6 +163,38 @@ def test_a_file_that_cannot_be_read_names_its_place(client, tmp_path, name, text
 
     with pytest.raises(DatasetError, match=says):
         client.upload("d", path)
+
+
+def damage(path, at):
+    """Overwrite a part of a file that is not its footer."""
+    content = bytearray(path.read_bytes())
+    content[at : at + 60] = b"\xff" * 60
+    path.chmod(0o600)
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("at", [8, 1000])
+def test_a_parquet_file_with_a_broken_page_is_refused_though_its_footer_is_whole(
+    client, tmp_path, at
+):
+    path = tmp_path / "data.parquet"
+    rows = [{"n": n, "text": f"text {n * 7919 % 1000}"} for n in range(2_000)]
+    path.write_bytes(client.read(client.upload("x", rows)).as_bytes("parquet"))
+    damage(path, at)
+
+    with pytest.raises(DatasetError, match=r"data\.parquet.*cannot be read"):
+        client.upload("d", path)
+    with pytest.raises(EvaluationNotFoundError):
+        client.read(DatasetRevisionRef(dataset_name="d"))
+
+
+def test_a_file_of_the_store_that_is_damaged_is_the_machines_fault(client, tmp_path):
+    ref = client.upload("d", [{"n": n, "text": f"text {n}"} for n in range(2_000)])
+    (path,) = (tmp_path / ".chalk/datasets").iterdir()
+    damage(path, 1000)
+
+    with pytest.raises(MachineError, match="is damaged"):
+        client.read(ref)
 
 
 def test_a_second_upload_is_the_next_revision_and_the_first_stays(client):

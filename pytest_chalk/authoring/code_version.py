@@ -18,6 +18,7 @@ import sysconfig
 import textwrap
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import PurePath
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
@@ -137,10 +138,14 @@ def _is_projects(value: FunctionType | type) -> bool:
         module = sys.modules.get(value.__module__)
         path = "script" if module is None else getattr(module, "__file__", None) or ""
         path = "script" if value.__module__ == "__main__" else path
-    paths = sysconfig.get_paths()
-    installed = {paths["stdlib"], paths["purelib"], paths["platlib"]}
-    in_installed = any(path.startswith(f"{place}/") for place in installed)
+    in_installed = path.startswith(_installed_places())
     return bool(path) and not in_installed and not value.__module__.startswith("pytest_chalk.")
+
+
+@cache
+def _installed_places() -> tuple[str, ...]:
+    paths = sysconfig.get_paths()
+    return tuple({f"{paths[name]}/" for name in ("stdlib", "purelib", "platlib")})
 
 
 _SOURCES: dict[CodeType, str] = {}

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from contextlib import suppress
 from dataclasses import dataclass
-from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from pytest_chalk.schemas.evaluation import ScorerSpec
 from pytest_chalk.schemas.metadata import checked_metadata
-from pytest_chalk.schemas.plain import as_bool, as_finite
+from pytest_chalk.schemas.plain import as_finite, parse_finite
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -82,11 +80,8 @@ class SqlScorer:
 
 
 def _score_between_0_and_1(score: object) -> float:
-    if isinstance(score, str):
-        with suppress(ValueError):
-            score = float(score)
-    number = None if as_bool(score) is not None else as_finite(score)
-    if number is None or not isinstance(score, Real) or not 0 <= number <= 1:
+    number = parse_finite(score) if isinstance(score, str) else as_finite(score)
+    if number is None or not 0 <= number <= 1:
         message = f"a score is a number from 0 to 1, found {score!r:.100} ({type(score).__name__})"
         raise ValueError(message)
     return number

@@ -250,6 +250,8 @@ def _as_json(task: TaskDescription) -> dict[str, object]:
 
 
 def _as_table(tasks: Sequence[TaskDescription]) -> str:
+    from pytest_chalk.reports.table import align
+
     heading = ("ID", "STEPS", "TOOLS", "HARDWARE", "SUBMISSIONS")
     rows = [heading] + [
         (
@@ -261,11 +263,7 @@ def _as_table(tasks: Sequence[TaskDescription]) -> str:
         )
         for task in tasks
     ]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(heading))]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    )
+    return "\n".join(align(rows, len(heading)))
 
 
 def _one_line(error: BaseException) -> str:

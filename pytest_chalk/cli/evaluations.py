@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from pytest_chalk.evaluations.run_handle import EvaluationRun
 
 EXIT_OK = 0
-EXIT_PROJECT_ERROR = 1
 
 READ_S = 2.0
 """How long a command that reads an `on_read` run carries it on."""
@@ -74,8 +73,7 @@ def _show(chosen: argparse.Namespace) -> int:
     if kind == "run":
         run = _read(place, found)
         shown = _as_json(run)
-        worst = {name: run.worst(name, 3) for name in run.summary.get("scorers", {})}
-        return _print(chosen, shown, lambda: render_run(shown, worst))
+        return _print(chosen, shown, lambda: render_run(shown, _worst(run)))
     definition = place.store.get_definition(found)
     runs = [_as_json(_read(place, state.id)) for state in place.store.runs(evaluation_id=found)]
     shown = {
@@ -92,6 +90,10 @@ def _show(chosen: argparse.Namespace) -> int:
         "runs": runs,
     }
     return _print(chosen, shown, lambda: render_evaluation(shown))
+
+
+def _worst(run: EvaluationRun) -> dict[str, list[dict[str, Any]]]:
+    return {name: run.worst(name, 3) for name in run.summary.get("scorers", {})}
 
 
 def _compare(chosen: argparse.Namespace) -> int:
@@ -128,15 +130,19 @@ def _place(chosen: argparse.Namespace) -> Place:
     """Return the store, with the project importable: reading a run may call its code."""
     from pathlib import Path
 
-    from pytest_chalk.cli.sessions import session_base
     from pytest_chalk.discovery.alias_path import prepare_imports
-    from pytest_chalk.discovery.settings import find_root, read_paths, read_settings
+    from pytest_chalk.discovery.settings import (
+        find_root,
+        find_session_base,
+        read_paths,
+        read_settings,
+    )
     from pytest_chalk.evaluations.place import current_place, use_store
 
     root = find_root(Path.cwd())
     sys.path[:0] = [*map(str, read_paths(root, "pythonpath")), str(root)]
     prepare_imports(read_settings(root))
-    use_store(session_base(chosen))
+    use_store(find_session_base(chosen.session_dir))
     return current_place()
 
 

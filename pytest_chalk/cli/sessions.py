@@ -46,16 +46,9 @@ def add_session_commands(commands: argparse._SubParsersAction[argparse.ArgumentP
 
 def session_base(chosen: argparse.Namespace) -> Path:
     """Return the directory that holds the sessions, as pytest would choose it."""
-    import os
-    from pathlib import Path
+    from pytest_chalk.discovery.settings import find_session_base
 
-    from pytest_chalk.discovery.settings import find_root, read_ini
-
-    given = chosen.session_dir or os.environ.get("CHALK_SESSION_DIR")
-    if given:
-        return Path.cwd() / given
-    root = find_root(Path.cwd())
-    return root / str(read_ini(root).get("chalk_session_dir") or ".chalk")
+    return find_session_base(chosen.session_dir)
 
 
 def load_session(base: Path, session_id: str) -> tuple[SessionDirectory, SessionLog]:

@@ -129,6 +129,19 @@ def read_ini(root: Path) -> Mapping[str, object]:
     return _find_table(root) or {}
 
 
+def find_session_base(given: str | None = None) -> Path:
+    """Return where sessions and the store are kept, as pytest would choose it when called here.
+
+    That is the directory `given`, `CHALK_SESSION_DIR`, the project's ini `chalk_session_dir`, or
+    `.chalk` in its root.
+    """
+    said = given or os.environ.get("CHALK_SESSION_DIR")
+    if said:
+        return Path.cwd() / said
+    root = find_root(Path.cwd())
+    return root / str(read_ini(root).get("chalk_session_dir") or ".chalk")
+
+
 def read_paths(root: Path, key: str) -> list[Path]:
     """Return the paths of an ini key such as `pythonpath`, relative ones from `root`."""
     found = read_ini(root).get(key) or ""

@@ -44,11 +44,8 @@ class DaemonPool(Executor):
         return future
 
     @override
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Let the threads end once the queue is empty; nobody waits for them."""
-        while cancel_futures and not self._work.empty():
-            if item := self._work.get():
-                item[0].cancel()
+    def shutdown(self, wait: bool = True, **_ignored: bool) -> None:
+        """Let the threads end once the queue is empty; nobody waits, and nothing is canceled."""
         for _ in self._threads:
             self._work.put(None)
 

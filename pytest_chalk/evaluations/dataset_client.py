@@ -59,5 +59,6 @@ def read_rows(place: Place, revision: object) -> Rows:
     ref = revision if isinstance(revision, str) else as_revision_ref(revision)
     found = datasets.get_revision(ref)
     values = datasets.files.read(found.digest, found.columns)
-    rows = [dict(zip(found.names, row, strict=True)) for row in values]
-    return Rows(rows, found.names, str(datasets.files.path(found.digest)))
+    names = found.names
+    rows = [dict(zip(names, row, strict=True)) for row in values]
+    return Rows(rows, names, str(datasets.files.path(found.digest)))

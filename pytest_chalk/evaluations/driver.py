@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
-from dataclasses import dataclass
+from concurrent.futures import FIRST_COMPLETED, wait
 from typing import TYPE_CHECKING
 
 from pytest_chalk.evaluations.daemon_pool import DaemonPool
@@ -16,7 +15,7 @@ from pytest_chalk.evaluations.row_work import Work, prepare_work, run_rows
 from pytest_chalk.store.cell_ledger import LEASE_S
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from concurrent.futures import Executor, Future
 
     from pytest_chalk.evaluations.place import Place
     from pytest_chalk.evaluations.row_work import Row
@@ -38,14 +37,6 @@ OTHERS_S = 0.1
 """Between looks whether other processes, which have all rows that are left, are done."""
 
 
-@dataclass(frozen=True)
-class Batch:
-    """Rows that a thread was given, and when."""
-
-    rows: tuple[Row, ...]
-    begun_s: float
-
-
 class Driver:
     """Claims rows, has threads call what they need, and writes what comes of it.
 
@@ -58,13 +49,8 @@ class Driver:
             have the code that this one lacks.
     """
 
-    def __init__(
-        self,
-        place: Place,
-        run_id: str,
-        new_executor: Callable[[int], Executor] = DaemonPool,
-    ) -> None:
-        self._place, self._run_id, self._new_executor = place, run_id, new_executor
+    def __init__(self, place: Place, run_id: str) -> None:
+        self._place, self._run_id = place, run_id
         self._lock = threading.Lock()
         self._asked_until_s = 0.0
         self._thread: threading.Thread | None = None
@@ -111,7 +97,7 @@ class Driver:
         work = prepare_work(definition, run, RunPlan.from_json(run.plan), columns)
         rows = RowQueue(self._place, run, source, work)
         session = _Session(self, rows, work, int(run.options.get("concurrency", 1)))
-        executor = self._new_executor(session.concurrency)
+        executor = DaemonPool(session.concurrency)
         try:
             while self.is_asked and session.call_rows(executor):
                 if self._place.ends.begin_finalizing(run.id, owner):
@@ -131,7 +117,7 @@ class _Session:
         self.concurrency = max(1, concurrency)
         self._stop = threading.Event()
         self._batch_rows = 1
-        self._begun: dict[Future[list[Cell]], Batch] = {}
+        self._begun: dict[Future[list[Cell]], list[Row]] = {}
 
     def call_rows(self, executor: Executor) -> bool:
         """Call rows until none is left or nobody asks; False if the run has ended meanwhile."""
@@ -164,18 +150,18 @@ class _Session:
             if not taken:
                 return
             future = executor.submit(run_rows, self._work, taken, self._stop)
-            self._begun[future] = Batch(tuple(taken), time.monotonic())
+            self._begun[future] = taken
 
     def _take(self, future: Future[list[Cell]]) -> None:
-        batch = self._begun.pop(future)
+        rows = self._begun.pop(future)
         cells = future.result()
-        self._rows.put(batch.rows, cells)
+        self._rows.put(rows, cells)
         # What the calls took, not how long they waited for a thread.
         spent_s = sum(cell.seconds for cell in cells)
         if spent_s < BATCH_S / 2:
-            self._batch_rows = min(MAX_BATCH_ROWS, max(self._batch_rows, 2 * len(batch.rows)))
+            self._batch_rows = min(MAX_BATCH_ROWS, max(self._batch_rows, 2 * len(rows)))
         elif spent_s > 2 * BATCH_S:
-            self._batch_rows = max(1, len(batch.rows) // 2)
+            self._batch_rows = max(1, len(rows) // 2)
 
 
 _LOCK = threading.Lock()

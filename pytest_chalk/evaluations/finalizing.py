@@ -72,12 +72,7 @@ def _dataset_columns(
 ) -> tuple[Column, ...]:
     """Return the dataset's columns; a result that is rescored has scores of others beside them."""
     dataset = store.datasets.get_revision(definition.dataset)
-    return dataset.columns if source.ref == dataset.ref else _named(source, dataset.names)
-
-
-def _named(source: Revision, names: tuple[str, ...]) -> tuple[Column, ...]:
-    by_name = {column.name: column for column in source.columns}
-    return tuple(by_name[name] for name in names)
+    return dataset.columns if source.ref == dataset.ref else source.columns_named(dataset.names)
 
 
 def _scorer_columns(

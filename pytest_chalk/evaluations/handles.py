@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pytest_chalk.evaluations.defining import checked_text, define
-from pytest_chalk.evaluations.place import Place, created_by, current_place
+from pytest_chalk.evaluations.place import Place, created_by, current_place, place_or_current
 from pytest_chalk.evaluations.rescore_request import DEFAULT_CONCURRENCY, queue_run, rescore
 from pytest_chalk.evaluations.run_handle import EvaluationRun, handle_of
 from pytest_chalk.schemas.evaluation import EvaluationScorer
@@ -65,18 +65,15 @@ class EvaluationSuite:
 
     def evaluations(self, limit: int | None = None) -> Iterator[Evaluation]:
         """Yield its evaluations, newest first."""
-        place = self._its_place()
+        place = place_or_current(self._place)
         for definition in place.store.definitions(suite_id=self.id, limit=_checked_limit(limit)):
             yield evaluation_of(place, definition)
 
     def runs(self, limit: int | None = None) -> Iterator[EvaluationRun]:
         """Yield the runs of its evaluations, newest first."""
-        place = self._its_place()
+        place = place_or_current(self._place)
         for state in place.store.runs(suite_id=self.id, limit=_checked_limit(limit)):
             yield handle_of(place, state)
-
-    def _its_place(self) -> Place:
-        return self._place if self._place is not None else current_place()
 
 
 @dataclass(frozen=True)
@@ -163,7 +160,7 @@ class Evaluation:
 
     def refresh(self) -> Evaluation:
         """Return it as the store has it now."""
-        place = self._its_place()
+        place = place_or_current(self._place)
         return evaluation_of(place, place.store.get_definition(self.id))
 
     def run(
@@ -189,7 +186,7 @@ class Evaluation:
             TypeError: The metadata is no JSON mapping, or the policy cannot be called.
             EvaluationError: `workflow` is asked for where no worker runs; nothing is queued.
         """
-        place = self._its_place()
+        place = place_or_current(self._place)
         queued = queue_run(
             place,
             place.store.get_definition(self.id),
@@ -206,7 +203,7 @@ class Evaluation:
         Raises:
             ValueError: `limit` is negative.
         """
-        place = self._its_place()
+        place = place_or_current(self._place)
         states = place.store.runs(evaluation_id=self.id, limit=_checked_limit(limit))
         return (handle_of(place, state) for state in states)
 
@@ -218,7 +215,7 @@ class Evaluation:
         retry_failed_task: bool = False,
     ) -> EvaluationRun:
         """Queue a run of this evaluation that rescores `run`; see `EvaluationRun.rescore`."""
-        place = self._its_place()
+        place = place_or_current(self._place)
         run_id = run if isinstance(run, str) else run.id
         made = rescore(
             place,
@@ -228,9 +225,6 @@ class Evaluation:
             retry_failed_task=retry_failed_task,
         )
         return handle_of(place, made)
-
-    def _its_place(self) -> Place:
-        return self._place if self._place is not None else current_place()
 
 
 def evaluation_of(place: Place, definition: Definition) -> Evaluation:

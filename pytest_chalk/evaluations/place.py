@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_chalk.discovery.settings import find_root, read_ini
+from pytest_chalk.discovery.settings import find_session_base
 from pytest_chalk.errors import EvaluationError
 from pytest_chalk.store.cell_ledger import CellLedger
 from pytest_chalk.store.evaluation_store import EvaluationStore
@@ -20,8 +20,6 @@ from pytest_chalk.store.workers import Workers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-_VARIABLE, _INI = "CHALK_SESSION_DIR", "chalk_session_dir"
 
 _LOCK = threading.RLock()
 _OPEN: dict[Path, Place] = {}
@@ -75,7 +73,12 @@ def current_place() -> Place:
         where, problem = "script", "it uses evaluations while its definitions are loaded"
         fix = 'Put what runs under `if __name__ == "__main__":`'
         raise EvaluationError(where, problem, fix=fix)
-    return open_place(_CHOSEN[-1] if _CHOSEN else _projects_base())
+    return open_place(_CHOSEN[-1] if _CHOSEN else find_session_base())
+
+
+def place_or_current(place: Place | None) -> Place:
+    """Return the store of a handle; one that was made by hand has that of the process."""
+    return current_place() if place is None else place
 
 
 @contextmanager
@@ -112,12 +115,3 @@ def created_by() -> str:
     except (KeyError, OSError):
         user = f"uid{os.getuid()}"
     return f"{user}@{os.uname().nodename}"
-
-
-def _projects_base() -> Path:
-    root = find_root(Path.cwd())
-    said = os.environ.get(_VARIABLE)
-    if said:
-        return Path(said).absolute()
-    ini = read_ini(root).get(_INI)
-    return root / str(ini) if ini else root / ".chalk"

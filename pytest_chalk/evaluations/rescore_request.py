@@ -56,13 +56,14 @@ def queue_run(  # noqa: PLR0913 - as `Evaluation.run`
         TypeError: The metadata is no JSON mapping, or the policy cannot be called.
         EvaluationError: `workflow` is asked for where no worker runs.
     """
+    kept = {} if metadata is None else checked_metadata(metadata)
     mode = choose_mode(place, execution_mode)
     if concurrency < 1:
         message = f"concurrency is at least 1, found {concurrency!r}"
         raise ValueError(message)
     revision = place.store.datasets.get_revision(definition.dataset)
     pinned = None if policy is None else check_policy(policy, revision.names)
-    run = _new_run(definition, plan_run(definition), revision.n_rows, metadata, mode)
+    run = _new_run(definition, plan_run(definition), revision.n_rows, kept, mode)
     run = replace(run, policy=pinned)
     return _add(place, run, range(revision.n_rows), concurrency)
 
@@ -188,7 +189,7 @@ def _new_run(
     definition: Definition,
     plan: RunPlan,
     n_rows: int,
-    metadata: Mapping[str, Any] | None,
+    metadata: Mapping[str, Any],
     mode: EvaluationRunExecutionMode,
 ) -> RunState:
     return RunState(
@@ -196,7 +197,7 @@ def _new_run(
         evaluation_id=definition.id,
         status=EvaluationRunStatus.PENDING,
         execution_mode=mode,
-        metadata={} if metadata is None else checked_metadata(metadata),
+        metadata=metadata,
         created_by=created_by(),
         created_at=now(),
         n_rows=n_rows,

@@ -30,8 +30,7 @@ class RowQueue:
         self._place, self._run, self._source = place, run, source
         copied = (OUTPUT, "output_error") if run.source_run_id else ()
         names = dict.fromkeys((*work.columns, *(n for n in copied if n in source.names)))
-        by_name = {column.name: column for column in source.columns}
-        self._columns = tuple(by_name[name] for name in names)
+        self._columns = source.columns_named(names)
         self._reads_traces = work.reads_traces
         self._waiting: deque[Row] = deque()
         self._chunks: dict[int, Chunk] = {}
@@ -41,11 +40,6 @@ class RowQueue:
         self._done: list[Chunk] = []
         self._flushed_s = time.monotonic()
         self._read_from, self._read_ahead = 0, list[tuple[Any, ...]]()
-
-    @property
-    def count(self) -> int:
-        """How many rows wait."""
-        return len(self._waiting)
 
     def take(self, count: int, ahead: int) -> list[Row]:
         """Return up to `count` rows; `ahead` more are leased when fewer wait."""
@@ -102,9 +96,8 @@ class RowQueue:
         chunk_rows = max(1, int(self._run.options.get("chunk_rows", 1)))
         limit = -(-count // chunk_rows)
         claimed = self._place.ledger.claim(self._run.id, self._place.owner_id, limit)
-        self._chunks.update(
-            {chunk.start: chunk for chunk in claimed}
-        )  # given back if reading fails
+        # Before they are read: where that fails they are given back.
+        self._chunks.update({chunk.start: chunk for chunk in claimed})
         for chunk in claimed:
             rows = self._read(chunk)
             self._left[chunk.start] = len(rows)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_chalk.errors import EvaluationError, EvaluationRunFailedError
 from pytest_chalk.evaluations.dataset_client import read_rows
 from pytest_chalk.evaluations.driver import driver_of, forget_driver
-from pytest_chalk.evaluations.place import Place, current_place
+from pytest_chalk.evaluations.place import Place, current_place, place_or_current
 from pytest_chalk.evaluations.progress import Progress
 from pytest_chalk.evaluations.rescore_request import plan_of, rescore
 from pytest_chalk.evaluations.rescoring import describe
@@ -89,7 +89,7 @@ class EvaluationRun:
         Raises:
             MachineError: It cannot go on now.
         """
-        place = self._its_place()
+        place = place_or_current(self._place)
         state = place.store.get_run(self.id)
         if not state.status.is_terminal and _is_on_read(state):
             driver = driver_of(place, self.id)
@@ -127,7 +127,7 @@ class EvaluationRun:
         return ended
 
     def _wait_for_end(self, timeout: float | None, poll_interval: float) -> EvaluationRun:
-        place, began_s = self._its_place(), time.monotonic()
+        place, began_s = place_or_current(self._place), time.monotonic()
         progress = Progress(place, self.id)
         driver = driver_of(place, self.id)
         driver.problem = None  # of an earlier wait; it may have been mended
@@ -153,7 +153,7 @@ class EvaluationRun:
 
     def cancel(self) -> EvaluationRun:
         """Cancel the run, unless it has ended; calls that are being made count no more."""
-        place = self._its_place()
+        place = place_or_current(self._place)
         place.ends.cancel(self.id, "it was canceled")
         return handle_of(place, place.store.get_run(self.id))
 
@@ -179,7 +179,7 @@ class EvaluationRun:
             ValueError: `scorers` and `evaluation` exclude each other; `name` needs `scorers`.
             EvaluationError: The run has not succeeded, or the evaluation is of another revision.
         """
-        place = self._its_place()
+        place = place_or_current(self._place)
         target = _id_of(evaluation)
         made = rescore(
             place,
@@ -202,7 +202,7 @@ class EvaluationRun:
         Raises:
             As `rescore`.
         """
-        place = self._its_place()
+        place = place_or_current(self._place)
         choice = (scorers, _id_of(evaluation), None)
         target, plan, n_rows = plan_of(place, self.id, choice, retry_failed_task=retry_failed_task)
         return describe(plan, target, n_rows)
@@ -216,7 +216,7 @@ class EvaluationRun:
         if self.result_dataset is None:
             where, problem = f"run {self.id!r}", f"it is {self.status.value} and has no results"
             raise EvaluationError(where, problem, fix="Wait for it with run.wait()")
-        return read_rows(self._its_place(), self.result_dataset)
+        return read_rows(place_or_current(self._place), self.result_dataset)
 
     def mean(self, scorer: str, *, min_scored: float = 1.0) -> MeanScore:
         """Return the mean score of a scorer, for assertions.
@@ -235,9 +235,6 @@ class EvaluationRun:
     def worst(self, scorer: str, count: int = 5) -> list[dict[str, Any]]:
         """Return the rows with the lowest scores, those that failed first, numbered as `row`."""
         return worst_rows(self, scorer, count)
-
-    def _its_place(self) -> Place:
-        return self._place if self._place is not None else current_place()
 
 
 def handle_of(place: Place, state: RunState) -> EvaluationRun:

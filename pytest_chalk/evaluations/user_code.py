@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pytest_chalk.authoring.scorer import EvaluationScorerResult
-from pytest_chalk.schemas.plain import as_bool, as_finite, encodable
+from pytest_chalk.schemas.plain import as_finite, encodable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping
@@ -84,7 +84,7 @@ def _as_result(returned: object) -> dict[str, Any]:
 
 
 def _number(returned: object) -> float:
-    number = None if as_bool(returned) is not None else as_finite(returned)
+    number = as_finite(returned)
     if number is None:
         message = (
             f"a scorer returns a finite number, an EvaluationScorerResult, or a list of these, "

@@ -7,7 +7,7 @@ import math
 import unicodedata
 from typing import TYPE_CHECKING, Any, Literal
 
-from pytest_chalk.schemas.plain import as_finite
+from pytest_chalk.schemas.plain import as_finite, parse_finite
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -134,16 +134,13 @@ def _differs_as_json(content: bytes, expected: object) -> str | None:
 
 
 def _differs_as_number(content: bytes, expected: object, tolerance: float) -> str | None:
-    wanted = None if isinstance(expected, bool) else as_finite(expected)
+    wanted = as_finite(expected)
     if wanted is None:
         message = f"a comparison of numbers is with a finite number, not {expected!r:.200}"
         raise ExpectationError(message)
     text = content.decode("utf-8", "replace").strip()
-    try:
-        found = float(text) if len(text) <= MAX_NUMBER_CHARS else math.nan
-    except ValueError:
-        found = math.nan
-    if not math.isfinite(found):
+    found = parse_finite(text) if len(text) <= MAX_NUMBER_CHARS else None
+    if found is None:
         return f"is no finite number: {_shown(text)}"
     if math.isclose(found, wanted, rel_tol=tolerance, abs_tol=tolerance):
         return None

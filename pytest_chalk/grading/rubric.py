@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_chalk.errors import TaskDefinitionError
 from pytest_chalk.schemas.chat import Message
-from pytest_chalk.schemas.plain import as_finite
+from pytest_chalk.schemas.plain import as_finite, parse_finite
 
 if TYPE_CHECKING:
     from pytest_chalk.grading.verdict import Verdict
@@ -55,17 +55,10 @@ def _parse_criterion(where: str, found: object) -> Criterion:
     text, weight = found.get("criterion"), found.get("weight")
     if not isinstance(text, str) or not text.strip():
         raise _bad(where, f"has the criterion {text!r}", example)
-    number = None if isinstance(weight, bool) else as_finite(_number(weight))
+    number = parse_finite(weight) if isinstance(weight, str) else as_finite(weight)
     if number is None:
         raise _bad(where, f"has the weight {weight!r}, which is no finite number", example)
     return Criterion(text.strip(), number)
-
-
-def _number(weight: object) -> object:
-    try:
-        return float(weight) if isinstance(weight, str) else weight
-    except ValueError:
-        return None
 
 
 def _bad(where: str, problem: str, fix: str) -> TaskDefinitionError:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from pytest_chalk.schemas.plain import parse_finite
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from datetime import datetime
@@ -160,11 +162,8 @@ def _is_about_credit(said: str) -> bool:
 
 
 def _number(text: str) -> float | None:
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    return number if 0 <= number < float("inf") else None
+    number = parse_finite(text)
+    return number if number is not None and number >= 0 else None
 
 
 def _one_line(text: str) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 from pytest_chalk.reports.epochs import Epochs
+from pytest_chalk.schemas.plain import parse_finite
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,7 +39,7 @@ def positive_amount(text: str) -> float:
 
 
 def _positive(text: str, wanted: str) -> float:
-    number = _number(text)
+    number = parse_finite(text)
     if number is None or number <= 0:
         raise ValueError(wanted)
     return number
@@ -47,7 +47,7 @@ def _positive(text: str, wanted: str) -> float:
 
 def finite(text: str) -> float:
     """Parse a finite number."""
-    number = _number(text)
+    number = parse_finite(text)
     if number is None:
         message = "a finite number, for example 0.8"
         raise ValueError(message)
@@ -56,7 +56,7 @@ def finite(text: str) -> float:
 
 def temperature(text: str) -> float:
     """Parse a finite number of at least 0."""
-    number = _number(text)
+    number = parse_finite(text)
     if number is None or number < 0:
         message = "a number of at least 0, for example 0.7"
         raise ValueError(message)
@@ -82,7 +82,7 @@ def word(text: str) -> str:
 
 def share(text: str) -> float:
     """Parse a number from 0 to 1."""
-    number = _number(text)
+    number = parse_finite(text)
     if number is None or not 0 <= number <= 1:
         message = "a number from 0 to 1"
         raise ValueError(message)
@@ -109,11 +109,3 @@ def one_of(*accepted: str) -> Callable[[str], str]:
         return text
 
     return parse
-
-
-def _number(text: str) -> float | None:
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None

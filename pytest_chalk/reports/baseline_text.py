@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pytest_chalk.errors import RunOptionError
 from pytest_chalk.reports.clean import clean_text
 from pytest_chalk.reports.comparison import SAME, Entry
-from pytest_chalk.schemas.plain import as_finite
+from pytest_chalk.schemas.plain import parse_finite
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -61,7 +61,7 @@ def _parse_line(line: str, where: str) -> tuple[str, Entry]:
         raise _unusable(where, f"found {line!r:.200}")
     group, share, _, texts = parts
     passed, _, count = share.strip().partition("/")
-    scores = [_number(text) for text in texts.split()]
+    scores = [parse_finite(text) for text in texts.split()]
     known = sorted(score for score in scores if score is not None)
     are_counts = passed.isdecimal() and count.isdecimal()
     if not known or len(known) < len(scores) or not are_counts or int(count) != len(known):
@@ -69,13 +69,6 @@ def _parse_line(line: str, where: str) -> tuple[str, Entry]:
     if int(passed) > int(count):
         raise _unusable(where, f"{passed} of {count} runs passed")
     return group, Entry(tuple(known), int(passed))
-
-
-def _number(text: str) -> float | None:
-    try:
-        return as_finite(float(text))
-    except ValueError:
-        return None
 
 
 def _unusable(where: str, problem: str) -> RunOptionError:

@@ -72,8 +72,9 @@ def render_epochs(runs: Sequence[RunRecord]) -> list[str]:
     lines = []
     for model, own in models.items():
         whose = f" of {clean_text(model)}" if len(models) > 1 else ""
-        counts = [_passed(group) for group in by_group(own).values()]
-        most = max(len(group) for group in by_group(own).values())
+        counted = by_group(own).values()
+        counts = [_passed(group) for group in counted]
+        most = max(map(len, counted))
         lines += [
             f"{name}{whose}: {', '.join(_over_tasks(rule, counts, k) for k in _ks(most))}"
             for name, rule in (("pass@k", pass_at_k), ("pass^k", pass_hat_k))

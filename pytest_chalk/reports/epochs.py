@@ -92,10 +92,11 @@ def find_problem(bars: Bars, runs: Sequence[RunRecord]) -> str:
     scored = [run for run in runs if run.is_scored]
     if not bars.is_set or not scored:
         return ""
-    missed = [text for text, reached in _compared(bars, scored) if not reached]
+    compared = _compared(bars, scored)
+    missed = [text for text, reached in compared if not reached]
     decision = decide(bars, runs) if bars.auto else None
     if bars.auto and decision is None:
-        shown = "; ".join(text for text, _ in _compared(bars, scored))
+        shown = "; ".join(text for text, _ in compared)
         return f"undecided after {_runs(len(scored))}: {shown}"
     if decision == "passed" or not missed:
         return ""

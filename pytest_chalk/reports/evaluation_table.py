@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pytest_chalk.reports.clean import clean_text
+from pytest_chalk.reports.table import align, one_line
 from pytest_chalk.schemas.evaluation import column_name
 
 if TYPE_CHECKING:
@@ -36,8 +37,8 @@ def render_evaluation_table(evaluations: Sequence[Mapping[str, Any]]) -> list[st
 def _row(name: str, scorer: str, figures: Mapping[str, Any], n_rows: int) -> tuple[str, ...]:
     interval = figures["interval"]
     return (
-        one_line(name),
-        one_line(scorer),
+        _name(name),
+        _name(scorer),
         number(figures["mean"]),
         f"[{interval[0]:.3f}, {interval[1]:.3f}]" if interval else "-",
         f"{figures['scored']}/{n_rows}",
@@ -54,8 +55,8 @@ def render_listing(entries: Sequence[Mapping[str, Any]]) -> list[str]:
     for entry in entries:
         run = entry["run"]
         scorers = run["summary"].get("scorers", {}) if run else {}
-        means = ", ".join(f"{one_line(n)} {number(f['mean'])}" for n, f in scorers.items())
-        cells = (one_line(str(entry["name"])), entry["id"], str(entry["created_at"])[:16])
+        means = ", ".join(f"{_name(n)} {number(f['mean'])}" for n, f in scorers.items())
+        cells = (_name(str(entry["name"])), entry["id"], str(entry["created_at"])[:16])
         rows.append((*cells, run["id"] if run else "-", run["status"] if run else "-", means))
     return align(rows, len(rows[0]))
 
@@ -66,7 +67,7 @@ def render_evaluation(shown: Mapping[str, Any]) -> list[str]:
     rows: list[tuple[str, ...]] = [("run", "created", "status", "rescore of", "means")]
     for run in shown["runs"]:
         scorers = run["summary"].get("scorers", {})
-        means = ", ".join(f"{one_line(n)} {number(f['mean'])}" for n, f in scorers.items())
+        means = ", ".join(f"{_name(n)} {number(f['mean'])}" for n, f in scorers.items())
         created, source = str(run["created_at"])[:16], run["source_run_id"] or "-"
         rows.append((run["id"], created, run["status"], source, means))
     return [*lines, "", *align(rows, len(rows[0]))]
@@ -85,7 +86,7 @@ def render_run(
     named = {"name": shown["evaluation_id"], "summary": shown["summary"]}
     lines += ["", *render_evaluation_table([named])]
     for scorer, rows in worst.items():
-        lines += ["", f"worst rows by {one_line(scorer)}:", *render_worst_rows(rows, scorer)]
+        lines += ["", f"worst rows by {_name(scorer)}:", *render_worst_rows(rows, scorer)]
     return lines
 
 
@@ -97,7 +98,7 @@ def render_comparison(found: Mapping[str, Any]) -> list[str]:
         interval = scorer["interval"]
         rows.append(
             (
-                one_line(name),
+                _name(name),
                 number(scorer["before"]),
                 number(scorer["after"]),
                 "-" if scorer["difference"] is None else f"{scorer['difference']:+.3f}",
@@ -112,10 +113,10 @@ def render_comparison(found: Mapping[str, Any]) -> list[str]:
     for name, scorer in found["scorers"].items():
         if scorer["worse"]:
             listed = ", ".join(map(str, scorer["worse"][:20]))
-            lines.append(f"worse by {one_line(name)}: rows {listed}")
+            lines.append(f"worse by {_name(name)}: rows {listed}")
     for side in ("before", "after"):
         if found[f"only_{side}"]:
-            lines.append(f"only {side}: {', '.join(map(one_line, found[f'only_{side}']))}")
+            lines.append(f"only {side}: {', '.join(map(_name, found[f'only_{side}']))}")
     return lines
 
 
@@ -150,18 +151,5 @@ def number(value: float | None) -> str:
     return "-" if value is None else f"{value:.3f}"
 
 
-def one_line(name: str) -> str:
-    """Return a name as a cell of a table."""
-    return clean_text(" ".join(name.split()), max_chars=MAX_NAME_CHARS)
-
-
-def align(rows: Sequence[Sequence[str]], left_columns: int) -> list[str]:
-    """Return rows as lines of equal columns, the first ones to the left, numbers to the right."""
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return [
-        "  ".join(
-            cell.ljust(width) if column < left_columns else cell.rjust(width)
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
+def _name(text: str) -> str:
+    return one_line(text, max_chars=MAX_NAME_CHARS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pytest_chalk.reports.clean import clean_text
+from pytest_chalk.reports.table import one_line
 from pytest_chalk.reports.transcript_text import render_transcript
 
 if TYPE_CHECKING:
@@ -47,17 +47,17 @@ def render_rollout(run: RunRecord, transcript: Transcript | None) -> str:
     """Return a run in Markdown: what it took, its steps, and the transcript."""
     score = "no score" if run.score is None else f"score {run.score:g}"
     lines = [
-        f"## {_inline(run.task_id)} by {_inline(run.model)}: {_outcome(run.outcome)}, {score}",
+        f"## {one_line(run.task_id)} by {one_line(run.model)}: {_outcome(run.outcome)}, {score}",
         "",
         f"Run `{run.run_id}`: {_taken(run)}",
     ]
     if run.reason:
-        lines += ["", _inline(run.reason)]
+        lines += ["", one_line(run.reason)]
     lines += ["", "| step | outcome | score | limit |", "| --- | --- | ---: | --- |"]
     for step in run.steps:
         limit = step.limit.summary if step.limit is not None else ""
         own = "" if step.score is None else f"{step.score:g}"
-        name = _inline(step.name).replace("|", "\\|")
+        name = one_line(step.name).replace("|", "\\|")
         lines.append(f"| {name} | {_outcome(step.outcome)} | {own} | {limit} |")
     shown = render_transcript(transcript.events) if transcript is not None else ["(it is gone)"]
     fence = _fence(shown)
@@ -72,10 +72,6 @@ def _taken(run: RunRecord) -> str:
 
 def _outcome(outcome: str) -> str:
     return outcome.replace("_", " ")
-
-
-def _inline(text: str) -> str:
-    return clean_text(" ".join(text.split()))
 
 
 def _fence(lines: list[str]) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pytest_chalk.reports.clean import clean_text
 from pytest_chalk.reports.epoch_summary import mean_interval_of, passes_of
+from pytest_chalk.reports.table import align, one_line
 from pytest_chalk.schemas.record import sum_usd
 from pytest_chalk.schemas.spending import show_usd
 
@@ -32,9 +32,7 @@ def render_score_table(runs: Sequence[RunRecord]) -> list[str]:
 
     A row without a score says what happened instead: `error`, `not run`, `skipped`.
     """
-    rows = _rows(runs)
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return [_aligned(row, widths) for row in rows]
+    return align(_rows(runs), LEFT_COLUMNS)
 
 
 def render_markdown_table(runs: Sequence[RunRecord]) -> list[str]:
@@ -67,8 +65,8 @@ def _row(task: str, model: str, runs: Sequence[RunRecord]) -> tuple[str, ...]:
     done = sum(step.outcome == "passed" for run in runs for step in run.steps)
     planned = sum(len(run.steps) + len(run.not_reached) for run in runs)
     return (
-        _one_line(task),
-        _one_line(model),
+        one_line(task, max_chars=MAX_NAME_CHARS),
+        one_line(model, max_chars=MAX_NAME_CHARS),
         _score(runs),
         f"{done}/{planned}",
         str(sum(run.usage.turns for run in runs)),
@@ -76,10 +74,6 @@ def _row(task: str, model: str, runs: Sequence[RunRecord]) -> tuple[str, ...]:
         "-" if usd is None else show_usd(usd),
         _seconds(sum(run.duration_s for run in runs)),
     )
-
-
-def _one_line(name: str) -> str:
-    return clean_text(" ".join(name.split()), max_chars=MAX_NAME_CHARS)
 
 
 def _score(runs: Sequence[RunRecord]) -> str:
@@ -110,15 +104,3 @@ def _seconds(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}h{minutes:02}m" if hours else f"{minutes}m{rest:02}s"
-
-
-def _aligned(row: Sequence[str], widths: Sequence[int]) -> str:
-    left = [
-        cell.ljust(width)
-        for cell, width in zip(row[:LEFT_COLUMNS], widths[:LEFT_COLUMNS], strict=True)
-    ]
-    right = [
-        cell.rjust(width)
-        for cell, width in zip(row[LEFT_COLUMNS:], widths[LEFT_COLUMNS:], strict=True)
-    ]
-    return "  ".join([*left, *right]).rstrip()

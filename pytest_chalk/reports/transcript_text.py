@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from pytest_chalk.reports.clean import clean, clean_text
+from pytest_chalk.reports.table import one_line
 from pytest_chalk.schemas.transcript import (
     AnswersSubmittedEvent,
     ErrorEvent,
@@ -81,9 +82,9 @@ def _render_rare(event: Event) -> Iterator[str]:
             yield f"   ({event.input_tokens:,} tokens in, {event.output_tokens:,} out)"
         case JudgeUsageEvent():
             used = f"{event.input_tokens:,} tokens in, {event.output_tokens:,} out"
-            yield f"   (asked by the judge: {_one_line(event.model)}, {used})"
+            yield f"   (asked by the judge: {one_line(event.model)}, {used})"
         case RetryEvent():
-            yield f"   (asked again in {event.wait_s:.1f} s: {_one_line(event.reason)})"
+            yield f"   (asked again in {event.wait_s:.1f} s: {one_line(event.reason)})"
         case LimitReachedEvent():
             yield f"LIMIT {event.limit}: {event.value:g} {event.unit}, used {event.used:g}"
         case ErrorEvent():
@@ -111,7 +112,7 @@ def _scoring(scoring: Scoring) -> Iterator[str]:
 def _block(head: str, text: str, *, indent: str = "    ") -> Iterator[str]:
     """Yield a heading and its text: on the same line if it is short, else indented below."""
     lines = clean_text(text.rstrip(), max_chars=MAX_SHOWN_CHARS).splitlines()
-    head = _one_line(head)
+    head = _one_line_within(head)
     if len(lines) == 1 and len(head) + len(lines[0]) < _WIDTH:
         yield f"{head} {lines[0]}"
         return
@@ -119,6 +120,6 @@ def _block(head: str, text: str, *, indent: str = "    ") -> Iterator[str]:
     yield from (f"{indent}{line}" for line in lines)
 
 
-def _one_line(text: str) -> str:
+def _one_line_within(text: str) -> str:
     indent = text[: len(text) - len(text.lstrip())]
-    return indent + clean_text(" ".join(text.split()))
+    return indent + one_line(text)

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from datetime import datetime
 
 ScorerKind: TypeAlias = Literal["function", "builtin", "sql"]
@@ -95,6 +95,11 @@ class Revision:
     def names(self) -> tuple[str, ...]:
         """Its columns' names, in order."""
         return tuple(column.name for column in self.columns)
+
+    def columns_named(self, names: Iterable[str]) -> tuple[Column, ...]:
+        """Return the columns of these names, which it has, in their order."""
+        by_name = {column.name: column for column in self.columns}
+        return tuple(by_name[name] for name in names)
 
 
 @dataclass(frozen=True)

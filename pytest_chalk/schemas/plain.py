@@ -51,6 +51,19 @@ def as_finite(value: object) -> float | None:
     return number if math.isfinite(number) else None
 
 
+def parse_finite(text: str) -> float | None:
+    """Return the finite number that a text is, by Python's rules; None where it is none."""
+    try:
+        return as_finite(float(text))
+    except ValueError:
+        return None
+
+
+def has_surrogate(text: str) -> bool:
+    """Tell whether UTF-8 cannot hold `text`."""
+    return not text.isascii() and _SURROGATES.search(text) is not None
+
+
 def _text(value: object) -> str:
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")

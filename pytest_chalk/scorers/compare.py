@@ -14,6 +14,7 @@ from pytest_chalk.authoring.scorer import (
     checked_inputs,
     checked_name,
 )
+from pytest_chalk.schemas.plain import parse_finite
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -184,11 +185,7 @@ def _number(value: object) -> float | None:
     text = as_text(value).strip()
     if isinstance(value, bool) or "_" in text:
         return None
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None
+    return parse_finite(text)
 
 
 def _wanted_parts(wanted: object) -> list[str]:

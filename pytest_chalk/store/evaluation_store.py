@@ -131,13 +131,13 @@ class EvaluationStore:
         return _definition(row)
 
     def definitions(
-        self, *, suite_id: str | None = None, name: str | None = None, limit: int | None = None
+        self, *, suite_id: str | None = None, limit: int | None = None
     ) -> list[Definition]:
         """Return definitions, newest first."""
         rows = self.database.query(
             "SELECT * FROM evaluations WHERE (? IS NULL OR suite_id = ?) "
-            "AND (? IS NULL OR name = ?) ORDER BY number DESC LIMIT ?",
-            (suite_id, suite_id, name, name, -1 if limit is None else limit),
+            "ORDER BY number DESC LIMIT ?",
+            (suite_id, suite_id, -1 if limit is None else limit),
         )
         return [_definition(row) for row in rows]
 

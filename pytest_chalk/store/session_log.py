@@ -17,9 +17,6 @@ if TYPE_CHECKING:
 JOURNAL_SCHEMA_VERSION = 1
 """Of a journal; a reader refuses a newer one instead of guessing."""
 
-FINISHED = frozenset({"passed", "failed", "misbehaved"})
-"""Outcomes of runs that were measured, whatever they were worth: nobody pays for them twice."""
-
 
 @dataclass
 class ItemLog:
@@ -50,8 +47,8 @@ class ItemLog:
 
     @property
     def is_finished(self) -> bool:
-        """Whether the run was measured."""
-        return self.run is not None and self.run.outcome in FINISHED
+        """Whether the run was measured, whatever it was worth: nobody pays for it twice."""
+        return self.run is not None and self.run.is_scored
 
     @property
     def counts(self) -> bool:

@@ -5,16 +5,15 @@ from __future__ import annotations
 import datetime as dt
 import json
 import math
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pytest_chalk.errors import DatasetError
+from pytest_chalk.schemas.plain import has_surrogate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _MAX_BIGINT = 2**63
 
 _SQL_TYPES = {
@@ -69,7 +68,7 @@ def _always(_: object) -> bool:
 
 
 def _fits_text(value: Any) -> bool:  # noqa: ANN401 - text or None
-    return value is None or value.isascii() or not _SURROGATE.search(value)
+    return value is None or not has_surrogate(value)
 
 
 def _fits_bigint(value: Any) -> bool:  # noqa: ANN401 - int or None

@@ -128,33 +128,40 @@ def test_list_and_show_carry_an_on_read_run_on(tmp_path, run_id):
     assert "row 1: 0.5  n=1 output=2" in shown.stdout
 
 
-def test_show_of_an_evaluation_has_what_is_pinned_and_its_runs(tmp_path, run_id):
-    entries = json.loads(command(tmp_path, "evaluations", "list", "--json").stdout)
-    evaluation_id = entries[0]["id"]
+RESCORED = (
+    SCRIPT
+    + """
+    other = chalkcompute.scorers.numeric_close(
+        inputs=("output", "n"), name="close", tolerance=1
+    )
+    print(json.dumps([evaluation.id, run.id, run.wait().rescore(scorers=[other]).wait().id]))
+"""
+)
 
-    shown = command(tmp_path, "evaluations", "show", evaluation_id)
-    found = json.loads(command(tmp_path, "evaluations", "show", evaluation_id, "--json").stdout)
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    """A project with an evaluation, its run, and a rescore of that, which tests only read."""
+    directory = tmp_path_factory.mktemp("project")
+    return directory, *printed_json(run_script(directory, RESCORED))
+
+
+def test_show_of_an_evaluation_has_what_is_pinned_and_its_runs(project):
+    directory, evaluation_id, run_id, _ = project
+
+    shown = command(directory, "evaluations", "show", evaluation_id)
+    found = json.loads(command(directory, "evaluations", "show", evaluation_id, "--json").stdout)
 
     assert "metadata: {'of': 'test'}" in shown.stdout
     assert run_id in shown.stdout
     assert (found["task"], found["runs"][0]["id"]) == ("double", run_id)
 
 
-def test_compare_pairs_two_runs_by_row(tmp_path, run_id):
-    code = f"""
-        import json
-        import chalkcompute
-        run = chalkcompute.EvaluationRun.from_id({run_id!r}).wait()
-        other = chalkcompute.scorers.numeric_close(
-            inputs=("output", "n"), name="close", tolerance=1
-        )
-        print(json.dumps(run.rescore(scorers=[other]).wait().id))
-    """
-    command(tmp_path, "evaluations", "show", run_id)
-    after = printed_json(run_script(tmp_path, code))
+def test_compare_pairs_two_runs_by_row(project):
+    directory, _, before, after = project
 
-    shown = command(tmp_path, "evaluations", "compare", run_id, after)
-    found = json.loads(command(tmp_path, "evaluations", "compare", run_id, after, "--json").stdout)
+    shown = command(directory, "evaluations", "compare", before, after)
+    found = json.loads(command(directory, "evaluations", "compare", before, after, "--json").stdout)
 
     assert shown.returncode == 0, shown.stderr
     close = found["scorers"]["close"]
@@ -164,11 +171,15 @@ def test_compare_pairs_two_runs_by_row(tmp_path, run_id):
 
 
 @pytest.mark.parametrize("form", ["jsonl", "csv", "parquet"])
-def test_results_are_exported(tmp_path, run_id, form):
-    ran = command(tmp_path, "evaluations", "export", run_id, "--format", form, "--output", "out")
+def test_results_are_exported(project, tmp_path, form):
+    directory, _, run_id, _ = project
+    written = tmp_path / "out"
+
+    ran = command(
+        directory, "evaluations", "export", run_id, "--format", form, "--output", str(written)
+    )
 
     assert ran.returncode == 0, ran.stderr
-    written = tmp_path / "out"
     if form == "jsonl":
         rows = [json.loads(line) for line in written.read_text().splitlines()]
         assert (rows[1]["n"], rows[1]["output"], rows[1]["close_value"]) == (1, 2, 0.5)
@@ -181,8 +192,8 @@ def test_results_are_exported(tmp_path, run_id, form):
 
 
 @pytest.mark.parametrize("arguments", [("show", "zzz"), ("show", ""), ("compare", "a"), ("nope",)])
-def test_what_is_not_there_or_not_clear_is_wrong_usage(tmp_path, run_id, arguments):
-    assert command(tmp_path, "evaluations", *arguments).returncode == 4
+def test_what_is_not_there_or_not_clear_is_wrong_usage(project, arguments):
+    assert command(project[0], "evaluations", *arguments).returncode == 4
 
 
 def test_a_worker_fails_a_run_whose_code_it_cannot_load(tmp_path, worker):

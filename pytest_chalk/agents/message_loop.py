@@ -97,7 +97,7 @@ class MessageLoop:
         if window is not None and not is_counted(reply):
             context_tokens = estimated_input_tokens(request)
         conversation.add(reply.message, finish_reason=reply.finish_reason)
-        if reply.input_tokens or reply.output_tokens or reply.usd:
+        if is_counted(reply) or reply.usd:
             conversation.emit(
                 TokenUsageEvent(
                     input_tokens=reply.input_tokens,

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
@@ -14,6 +12,8 @@ from pytest_chalk.authoring.judge import Judge
 from pytest_chalk.errors import TaskDefinitionError
 
 if TYPE_CHECKING:
+    import os
+
     from pytest_chalk.grading.file_comparison import Comparison
     from pytest_chalk.schemas.scoring import Scoring
     from pytest_chalk.schemas.transcript import Transcript
@@ -104,15 +104,19 @@ def _bad_expectation(error: Exception) -> TaskDefinitionError:
 
 def _read_submission(path: Path) -> tuple[bytes, str]:
     """Return the content, or why there is none."""
+    from pytest_chalk.sandbox.untrusted_fs import (  # noqa: PLC0415 - as in judges.simple
+        NotRegularError,
+        open_regular,
+    )
+
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        fd = open_regular(path)
     except FileNotFoundError:
         return b"", "was not handed in"
+    except NotRegularError as error:
+        return b"", error.found
     except OSError as error:
         return b"", f"cannot be read: {error.strerror}"
-    if not stat.S_ISREG(os.fstat(fd).st_mode):
-        os.close(fd)
-        return b"", "is no file"
     with open(fd, "rb") as opened:  # noqa: PTH123 - a descriptor, not a path
         content = opened.read(MAX_FILE_BYTES + 1)
     return content, f"is larger than {MAX_FILE_BYTES:,} bytes" * (len(content) > MAX_FILE_BYTES)

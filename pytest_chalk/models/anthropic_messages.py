@@ -15,6 +15,7 @@ from pytest_chalk.models.draft import (
     usable_ids,
     usable_name,
 )
+from pytest_chalk.models.estimate import token_count
 from pytest_chalk.models.provider import ANTHROPIC, Provider
 from pytest_chalk.models.settings import ModelSettings
 from pytest_chalk.schemas.chat import Function, Message, ToolCall
@@ -332,8 +333,7 @@ class _MessagesAssembly:
         return tuple(map(_call, ids, blocks))
 
     def _count(self, name: str) -> int | None:
-        value = self._usage.get(name)
-        return value if isinstance(value, int) and value >= 0 else None
+        return token_count(self._usage.get(name))
 
 
 def _told(usage: Mapping[str, Any] | None) -> dict[str, Any]:

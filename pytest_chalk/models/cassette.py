@@ -7,6 +7,7 @@ seconds left) is normalised, so that a recording made elsewhere fits; secrets ne
 
 from __future__ import annotations
 
+import bisect
 import difflib
 import json
 import os
@@ -89,10 +90,9 @@ class Cassette:
     def add(self, entry: dict[str, Any]) -> None:
         """Record a turn; the file is whole after each. Judges ask from several threads at once."""
         with self._adding:
-            self._entries.append(self.normalised(entry))
             # The student's turns, then the judges' by step and criterion: the same file each time,
             # whichever reply was the first.
-            self._entries.sort(key=_place)
+            bisect.insort(self._entries, self.normalised(entry), key=_place)
             self._write()
 
     def _write(self) -> None:

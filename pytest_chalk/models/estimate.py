@@ -14,6 +14,16 @@ if TYPE_CHECKING:
 CHARS_PER_TOKEN = 3
 """Rather too few than too many: English text has about four."""
 
+MAX_TOKENS = 1_000_000_000
+"""Of one turn. No model takes a thousandth of it; a provider that says more has not counted."""
+
+
+def token_count(value: object) -> int | None:
+    """Return a number of tokens as a provider gives it; None where that is none."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        return None
+    return value if 0 <= value <= MAX_TOKENS else None
+
 
 def is_counted(reply: ModelReply) -> bool:
     """Tell whether the provider counted a turn."""

@@ -16,6 +16,7 @@ from pytest_chalk.models.draft import (
     usable_ids,
     usable_name,
 )
+from pytest_chalk.models.estimate import token_count
 from pytest_chalk.models.provider import OPENAI, Provider
 from pytest_chalk.models.settings import ModelSettings
 from pytest_chalk.schemas.chat import Function, Message, ToolCall
@@ -270,10 +271,10 @@ class _ChatAssembly:
                 reasoning_content="".join(self._reasoning) or None,
             ),
             finish_reason=finish,
-            input_tokens=_count(self._usage.get("prompt_tokens")) or 0,
-            output_tokens=_count(self._usage.get("completion_tokens")) or 0,
+            input_tokens=token_count(self._usage.get("prompt_tokens")) or 0,
+            output_tokens=token_count(self._usage.get("completion_tokens")) or 0,
             cache_read_tokens=(
-                _count(details.get("cached_tokens")) if isinstance(details, dict) else None
+                token_count(details.get("cached_tokens")) if isinstance(details, dict) else None
             ),
         )
 
@@ -292,7 +293,3 @@ def _string(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError(type(value).__name__)
     return value
-
-
-def _count(value: object) -> int | None:
-    return value if isinstance(value, int) and value >= 0 else None

@@ -10,6 +10,8 @@ import re
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
+from pytest_chalk.schemas.plain import as_finite
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -17,6 +19,9 @@ if TYPE_CHECKING:
 
 _DATED = re.compile(r"-(\d{4}-\d\d-\d\d|\d{8}|latest)$")
 """What a name may have behind the one in the list: `gpt-4o-2024-11-20` costs what `gpt-4o` does."""
+
+MAX_AMOUNT = 1_000_000_000
+"""Of dollars per million tokens, and of tokens in a prompt. More is a slip."""
 
 
 @dataclass(frozen=True)
@@ -104,12 +109,11 @@ def _parse_price(where: str, found: object) -> Price:
         raise ValueError(message)
     for name, value in values.items():
         if name != "long_prompt" and not _is_amount(value):
-            message = f"{where!r} has {name} {value!r}, which is no number of at least 0"
+            message = f"{where!r} has {name} {value!r}, which is no number from 0 to {MAX_AMOUNT:,}"
             raise ValueError(message)
     return Price(**values)
 
 
 def _is_amount(value: object) -> bool:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return False
-    return math.isfinite(value) and value >= 0
+    number = as_finite(value)
+    return number is not None and 0 <= number <= MAX_AMOUNT

@@ -65,7 +65,7 @@ def _watch(
     time_limit_s: float,
     max_output_bytes: int,
 ) -> Completed:
-    ended, survivors = False, 0
+    ended = False
     try:
         # Also on Ctrl-C and on pytest-timeout nothing of the script may go on.
         streams = {

@@ -47,7 +47,7 @@ class Trial:
             shutil.copytree(source, target, symlinks=True)
         else:
             shutil.copyfile(source, target, follow_symlinks=False)
-        _let_everybody_read(target)
+        let_everybody_read(target)
         return target
 
 
@@ -92,7 +92,8 @@ def _place(box: Box) -> Iterator[Trial]:
         delete_files(box.slot.student_uid)
 
 
-def _let_everybody_read(target: Path) -> None:
+def let_everybody_read(target: Path) -> None:
+    """Open a file or folder of ours for everybody to read, whatever the umask made of it."""
     below = (
         Path(above, name)
         for above, folders, files in os.walk(target)

@@ -27,6 +27,9 @@ SavedSubmission = NewType("SavedSubmission", Path)
 MACHINE_ERRNOS = frozenset({errno.EIO, errno.ENOMEM, errno.EMFILE, errno.ENFILE})
 """What no student can be blamed for, whichever file it happens on."""
 
+_NO_FILE_ERRNOS = frozenset({errno.ELOOP, errno.ENXIO})
+"""Of an open that follows no link and waits for nobody: a link, a socket."""
+
 _SEARCH = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # O_NONBLOCK: a FIFO opens at once, and a lease another process holds does not delay us.
@@ -135,6 +138,42 @@ def _blame_parent(path: StudentPath) -> Iterator[None]:
 def stat_entry(name: str, dir_fd: int) -> os.stat_result:
     """Return the entry's own stat, never that of what it points to."""
     return os.stat(name, dir_fd=dir_fd, follow_symlinks=False)
+
+
+class NotRegularError(OSError):
+    """There is something, and it is no plain file; `found` says so."""
+
+    found = "is a link, a folder or a special file"
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(errno.EINVAL, self.found, str(path))
+
+
+def open_regular(path: Path) -> int:
+    """Open for reading what should be a plain file, in a folder that nobody changes any more.
+
+    No link is followed and nobody is waited for: a tree that was saved may hold links, and a script
+    may have put a FIFO where its result belongs.
+
+    Raises:
+        FileNotFoundError: Nothing is there.
+        NotRegularError: It is no plain file.
+        MachineError: The disk or the descriptor table failed.
+        OSError: It cannot be opened for another reason.
+    """
+    try:
+        fd = os.open(path, _READ_FILE)
+    except OSError as error:
+        if error.errno in _NO_FILE_ERRNOS:
+            raise NotRegularError(path) from None
+        if error.errno in MACHINE_ERRNOS:
+            message = f"{str(path)!r} cannot be opened: {error.strerror}"
+            raise MachineError(message) from error
+        raise
+    if stat.S_ISREG(os.fstat(fd).st_mode):
+        return fd
+    os.close(fd)
+    raise NotRegularError(path)
 
 
 def open_seen(name: str, dir_fd: int, seen: os.stat_result) -> int:

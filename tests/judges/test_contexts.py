@@ -160,8 +160,8 @@ def test_links_folders_and_bytes_that_are_no_text_do_no_harm(saved, tmp_path):
     rendered = FileContext([saved(1, "a", b"\xff\x00"), link, tmp_path / "1"]).render(EMPTY)
 
     assert "root:" not in rendered
-    assert "# File 'link':\n(cannot be read" in rendered
-    assert "# File '1':\n(is no file)" in rendered
+    assert "# File 'link':\n(is a link, a folder or a special file)" in rendered
+    assert "# File '1':\n(is a link, a folder or a special file)" in rendered
     assert "| \ufffd\\x00" in rendered
 
 

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import os
+import resource
 from pathlib import Path
 
 import pytest
 
-from pytest_chalk.errors import TaskDefinitionError
+from pytest_chalk.errors import MachineError, TaskDefinitionError
 from pytest_chalk.judges import FileJudge
 from pytest_chalk.judges.file import MAX_FILE_BYTES
 from pytest_chalk.schemas.transcript import Transcript
@@ -74,9 +75,9 @@ def make_large(path: Path):
 @pytest.mark.parametrize(
     ("make", "reason"),
     [
-        (make_fifo, "is no file"),
-        (Path.mkdir, "is no file"),
-        (make_link, "cannot be read"),
+        (make_fifo, "is a link, a folder or a special file"),
+        (Path.mkdir, "is a link, a folder or a special file"),
+        (make_link, "is a link, a folder or a special file"),
         (make_large, "is larger than"),
     ],
 )
@@ -88,6 +89,19 @@ def test_what_is_no_plain_file_fails_at_once(tmp_path, make, reason):
 
     assert (scoring.score, scoring.void) == (0.0, None)
     assert reason in scoring.metadata["error"]
+
+
+def test_a_machine_that_cannot_open_the_copy_gives_no_score(copy):
+    # No descriptor is left, as in a harness that leaks them: the answer may well be right.
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    judge = FileJudge(copy, "42")
+    assert judge.evaluate(EMPTY).score == 1.0
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
+    try:
+        with pytest.raises(MachineError, match="cannot be opened"):
+            judge.evaluate(EMPTY)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def test_an_expectation_that_cannot_be_used_is_the_authors_error(copy, tmp_path):

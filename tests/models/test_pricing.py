@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_chalk.authoring.ports import ModelReply
+from pytest_chalk.models.estimate import token_count
 from pytest_chalk.models.price_list import PRICES
 from pytest_chalk.models.pricing import (
     FREE,
@@ -132,6 +133,8 @@ def test_a_file_of_prices_is_read():
         ({"a": {"input": "1", "output": 1}}, "input '1'"),
         ({"a": {"input": True, "output": 1}}, "input True"),
         ({"a": {"input": float("nan"), "output": 1}}, "input nan"),
+        ({"a": {"input": 10**400, "output": 1}}, "input 1000"),
+        ({"a": {"input": 1, "output": 1e300}}, "output 1e\\+300"),
         ({"a": {"input": 1, "output": 1, "long_prompt_tokens": 5}}, "without"),
         (
             {
@@ -149,3 +152,12 @@ def test_a_file_of_prices_is_read():
 def test_what_is_no_price_is_named(found: object, message: str):
     with pytest.raises(ValueError, match=message):
         parse_prices(found)
+
+
+@pytest.mark.parametrize("given", [10**400, -1, True, 2.5, "7", None])
+def test_what_a_provider_cannot_have_counted_is_no_count(given: object):
+    assert token_count(given) is None
+
+
+def test_a_count_is_taken_as_it_is():
+    assert (token_count(0), token_count(200_000)) == (0, 200_000)

@@ -6,7 +6,6 @@ import errno
 import os
 import shlex
 import shutil
-import stat
 import tempfile
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from pytest_chalk.discovery.alias_path import child_environment
 from pytest_chalk.discovery.module_names import installed_finder
 from pytest_chalk.grading.score_file import MAX_SCORE_FILE_BYTES, ScoreFileError, parse_score_file
 from pytest_chalk.sandbox import find_run, run_trusted, safe_search_path, student_can_write
+from pytest_chalk.sandbox.untrusted_fs import NotRegularError, open_regular
 from pytest_chalk.schemas.scoring import Scoring
 
 if TYPE_CHECKING:
@@ -27,11 +27,6 @@ if TYPE_CHECKING:
 
 MAX_OUTPUT_BYTES = 32_768
 """Of a scoring script's stdout and stderr each, head and tail. It goes into every report."""
-
-
-_NOT_REGULAR = "is a link, a folder or a special file"
-_NO_FILE = frozenset({errno.ELOOP, errno.ENXIO})
-"""Of an open that follows no link and waits for nobody: a link, a socket."""
 
 
 @dataclass(frozen=True)
@@ -211,17 +206,13 @@ def _read_result(score_file: Path, output: Mapping[str, str]) -> ScriptResult:
 def _read_regular_file(path: Path) -> bytes:
     """Read what the script wrote without following a link or waiting for a writer."""
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        fd = open_regular(path)
     except FileNotFoundError:
         raise ScoreFileError(found="was not written") from None
-    except OSError as error:
-        if error.errno in _NO_FILE:
-            raise ScoreFileError(found=_NOT_REGULAR) from None
-        raise
+    except NotRegularError as error:
+        raise ScoreFileError(found=error.found) from None
     try:
         status = os.fstat(fd)
-        if not stat.S_ISREG(status.st_mode):
-            raise ScoreFileError(found=_NOT_REGULAR)
         if status.st_uid != os.geteuid() or status.st_nlink != 1:
             raise ScoreFileError(found="belongs to somebody else, or has another name too")
         if status.st_size > MAX_SCORE_FILE_BYTES:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from pytest_chalk.errors import MachineError
 from pytest_chalk.sandbox import Command, run_command
+from pytest_chalk.sandbox.trial import let_everybody_read
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -167,11 +168,10 @@ def _check_runtime(box: Box, python: str, runtime: Path) -> None:
 def _write_version(name: str, folder: Path) -> None:
     version = metadata.version(name)
     information = folder / f"{name}-{version}.dist-info"
-    information.mkdir(mode=0o755)
-    information.chmod(0o755)
+    information.mkdir()
     text = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
     (information / "METADATA").write_text(text)
-    (information / "METADATA").chmod(0o644)
+    let_everybody_read(information)
 
 
 def _copy_package(package: str, folder: Path, tag: str) -> None:
@@ -181,8 +181,7 @@ def _copy_package(package: str, folder: Path, tag: str) -> None:
         raise MachineError(message)
     source = Path(spec.origin)
     if not spec.submodule_search_locations:
-        shutil.copy2(source, folder / source.name)
-        (folder / source.name).chmod(0o644)
+        let_everybody_read(Path(shutil.copy2(source, folder / source.name)))
         return
     source, target = source.parent, folder / package
 
@@ -198,8 +197,4 @@ def _copy_package(package: str, folder: Path, tag: str) -> None:
     # With their compiled forms and times: the student cannot write any, and to compile takes longer
     # than most tests.
     shutil.copytree(source, target, ignore=leave_out)
-    target.chmod(0o755)
-    for above, folders, files in os.walk(target):
-        for name in (*folders, *files):
-            path = Path(above, name)
-            path.chmod(0o755 if path.is_dir() else 0o644)
+    let_everybody_read(target)

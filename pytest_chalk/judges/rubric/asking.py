@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from pytest_chalk.authoring.ports import Model
     from pytest_chalk.judges.rubric import RubricJudge
-    from pytest_chalk.schemas.chat import Message
     from pytest_chalk.schemas.frozen import Blame
     from pytest_chalk.schemas.transcript import Transcript
 
@@ -50,14 +49,25 @@ class _Answer:
 
 @dataclass
 class _Question:
-    """One question as it is asked, and again if the first reply is no verdict; and every reply."""
+    """One question and every reply to it.
 
-    asked: list[tuple[Model, tuple[Message, ...]]]
+    Attributes:
+        content: The work, as all questions show it.
+        criterion: The statement about it.
+        asked: Models: the one that is asked, and the one asked again if its reply is no verdict.
+    """
+
+    content: str
+    criterion: str
+    asked: tuple[Model, Model]
     replies: list[ModelReply] = field(default_factory=list)
 
     def ask(self, ends_s: float) -> _Answer:
         """Ask until there is a verdict."""
-        for model, messages in self.asked:
+        for model, is_again in zip(self.asked, (False, True), strict=True):
+            # Only now: a text holds the whole work, and most are asked once.
+            nonce = f"DATA-{secrets.token_hex(16)}"
+            messages = compose_request(self.content, self.criterion, nonce, is_again=is_again)
             left_s = max(0.001, ends_s - time.monotonic())
             try:
                 reply = model.reply(ModelRequest(messages, (), time_limit_s=left_s))
@@ -124,13 +134,10 @@ def _questions(judge: RubricJudge, content: str, model: Model, judging: Judging)
     for number, criterion in enumerate(judge.criteria, 1):
         for vote in range(1, judge.votes + 1):
             label = f"{asker}, criterion {number}, vote {vote}"
-            asked: list[tuple[Model, tuple[Message, ...]]] = []
-            for is_again in (False, True):
-                named = f"{label}, asked again" if is_again else label
-                nonce = f"DATA-{secrets.token_hex(16)}"
-                messages = compose_request(content, criterion.text, nonce, is_again=is_again)
-                asked.append((judging.models.converse(model, named), messages))
-            questions.append(_Question(asked))
+            first, again = (
+                judging.models.converse(model, name) for name in (label, f"{label}, asked again")
+            )
+            questions.append(_Question(content, criterion.text, (first, again)))
     return questions
 
 

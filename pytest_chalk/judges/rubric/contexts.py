@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import stat
 from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -160,18 +159,22 @@ def _label(path: Path, others: Sequence[Path]) -> str:
 
 def _file_text(path: Path) -> str:
     """Return a file's text; a link is not followed, for a tree may hold links of the student's."""
+    from pytest_chalk.sandbox.untrusted_fs import (  # noqa: PLC0415 - as above
+        NotRegularError,
+        open_regular,
+    )
+
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        fd = open_regular(path)
+    except FileNotFoundError:
+        return "(was not handed in)"
+    except NotRegularError as error:
+        return f"({error.found})"
     except OSError as error:
-        missing = isinstance(error, FileNotFoundError)
-        return "(was not handed in)" if missing else f"(cannot be read: {error.strerror})"
-    status = os.fstat(fd)
-    if not stat.S_ISREG(status.st_mode):
-        os.close(fd)
-        return "(is no file)"
+        return f"(cannot be read: {error.strerror})"
     with open(fd, "rb") as opened:  # noqa: PTH123 - a descriptor, not a path
         content = opened.read(MAX_FILE_BYTES)
-        skipped = status.st_size - 2 * MAX_FILE_BYTES
+        skipped = os.fstat(fd).st_size - 2 * MAX_FILE_BYTES
         if skipped > 0:
             opened.seek(-MAX_FILE_BYTES, os.SEEK_END)
             content += f"\n[... {skipped:,} bytes cut ...]\n".encode()

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import os
-import selectors
+import select
 import time
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 READ_BYTES = 262_144
 """Taken from a pipe at a time; four times what a pipe holds by default."""
 
-POLL_INTERVAL_S = 0.02
+POLL_INTERVAL_MS = 20.0
 """How often to look whether a command has ended whose output somebody else still holds open."""
 
 ORPHAN_GRACE_S = 0.2
@@ -137,32 +137,35 @@ def read_until_exit(
     """Read pipes until the command has ended; return False when the time limit came first.
 
     Whoever still holds the pipes then is not waited for longer than `ORPHAN_GRACE_S`. `exit_fd`
-    becomes readable when the command ends; without it that is looked for now and then.
+    becomes readable when the command ends; without it `has_ended` is asked now and then.
     """
-    deadline = time.monotonic() + time_limit_s
-    with selectors.PollSelector() as selector:
-        for fd in streams:
-            os.set_blocking(fd, False)
-            selector.register(fd, selectors.EVENT_READ)
-        if feed is not None and feed.fd is not None:
-            selector.register(feed.fd, selectors.EVENT_WRITE)
-        if exit_fd is not None:
-            selector.register(exit_fd, selectors.EVENT_READ)
-        grace_end: float | None = None
-        is_quiet = False
-        for now in _ticks(deadline):
-            # Both pipes at their end mostly means that the command ends this very millisecond.
-            soon = is_quiet and exit_fd is None
-            events = selector.select(POLL_INTERVAL_S / 20 if soon else POLL_INTERVAL_S)
-            _transfer(selector, events, streams, feed)
-            is_quiet = not any(fd in streams for fd in selector.get_map())
-            if grace_end is None and has_ended():
-                grace_end = now + ORPHAN_GRACE_S
-                if exit_fd is not None:  # it would be readable for ever
-                    selector.unregister(exit_fd)
-            if grace_end is not None and (is_quiet or now >= grace_end):
-                return True
-        return grace_end is not None
+    open_streams = dict(streams)
+    poll = _poll_for(streams, feed, exit_fd)
+    grace_end: float | None = None
+    for now in _ticks(time.monotonic() + time_limit_s):
+        # Both pipes at their end mostly means that the command ends this very millisecond.
+        soon = not open_streams and exit_fd is None
+        ready = [fd for fd, _ in poll.poll(POLL_INTERVAL_MS / 20 if soon else POLL_INTERVAL_MS)]
+        for fd in ready:
+            _transfer(poll, fd, open_streams, feed)
+        if grace_end is None and (has_ended() if exit_fd is None else exit_fd in ready):
+            grace_end = now + ORPHAN_GRACE_S
+        if grace_end is not None and (not open_streams or now >= grace_end):
+            return True
+    return grace_end is not None
+
+
+def _poll_for(streams: Iterable[int], feed: Feed | None, exit_fd: int | None) -> select.poll:
+    # Not a selector: with three descriptors its bookkeeping takes longer than the reading.
+    poll = select.poll()
+    for fd in streams:
+        os.set_blocking(fd, False)
+        poll.register(fd, select.POLLIN)
+    if feed is not None and feed.fd is not None:
+        poll.register(feed.fd, select.POLLOUT)
+    if exit_fd is not None:
+        poll.register(exit_fd, select.POLLIN)
+    return poll
 
 
 def _ticks(deadline: float) -> Iterator[float]:
@@ -171,21 +174,19 @@ def _ticks(deadline: float) -> Iterator[float]:
 
 
 def _transfer(
-    selector: selectors.BaseSelector,
-    events: list[tuple[selectors.SelectorKey, int]],
-    streams: Mapping[int, BoundedOutput],
-    feed: Feed | None,
+    poll: select.poll, fd: int, open_streams: dict[int, BoundedOutput], feed: Feed | None
 ) -> None:
-    for key, _ in events:
-        if key.fd in streams:
-            with suppress(BlockingIOError):
-                chunk = os.read(key.fd, READ_BYTES)
-                if chunk:
-                    streams[key.fd].add(chunk)
-                else:
-                    selector.unregister(key.fd)
-        elif feed is not None and feed.is_at(key.fd):
-            feed.write()
-            if not feed.is_at(key.fd):
-                with suppress(KeyError, ValueError):
-                    selector.unregister(key.fd)
+    if fd in open_streams:
+        with suppress(BlockingIOError):
+            chunk = os.read(fd, READ_BYTES)
+            if chunk:
+                open_streams[fd].add(chunk)
+            else:
+                poll.unregister(fd)
+                del open_streams[fd]
+    elif feed is not None and feed.is_at(fd):
+        feed.write()
+        if not feed.is_at(fd):
+            poll.unregister(fd)
+    else:
+        poll.unregister(fd)  # the command has ended; this would be readable for ever

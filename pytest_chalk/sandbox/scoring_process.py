@@ -44,35 +44,51 @@ def run_trusted(
     Raises:
         OSError: The script does not exist or cannot be executed: the author's doing, mostly.
     """
-    with adoption() as adopted:
+    with adoption() as adopted, _pipes(2) as (readers, writers):
         with adopted.starting():
             process = subprocess.Popen(  # noqa: S603 - the author's script, by the author's words
                 list(argv),
                 stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
+                stdout=writers[0],
+                stderr=writers[1],
                 cwd=cwd,
                 env={**env, MARK_VARIABLE.encode(): adopted.mark.encode()},
                 start_new_session=True,
             )
         adopted.started(process.pid)
-        return _watch(process, adopted, time_limit_s, max_output_bytes)
+        while writers:
+            os.close(writers.pop())
+        streams = {fd: BoundedOutput(max_output_bytes) for fd in readers}
+        return _watch(process, adopted, streams, time_limit_s)
+
+
+@contextmanager
+def _pipes(count: int) -> Iterator[tuple[list[int], list[int]]]:
+    """Make pipes; close those of their ends that are still in the lists.
+
+    Bare descriptors: what subprocess makes of its pipes, buffered files, nobody needs here.
+    """
+    readers: list[int] = []
+    writers: list[int] = []
+    try:
+        for _ in range(count):
+            for ends, fd in zip((readers, writers), os.pipe(), strict=True):
+                ends.append(fd)
+        yield readers, writers
+    finally:
+        for fd in (*readers, *writers):
+            os.close(fd)
 
 
 def _watch(
     process: subprocess.Popen[bytes],
     adopted: Adoption,
+    streams: dict[int, BoundedOutput],
     time_limit_s: float,
-    max_output_bytes: int,
 ) -> Completed:
     ended = False
     try:
         # Also on Ctrl-C and on pytest-timeout nothing of the script may go on.
-        streams = {
-            pipe.fileno(): BoundedOutput(max_output_bytes)
-            for pipe in (process.stdout, process.stderr)
-            if pipe is not None
-        }
         with _exit_fd(process.pid) as exit_fd:
             ended = read_until_exit(
                 streams,
@@ -83,9 +99,6 @@ def _watch(
     finally:
         _kill_group(process)
         survivors = adopted.kill_left()
-        for pipe in (process.stdout, process.stderr):
-            if pipe is not None:
-                pipe.close()
     done = completed(process.returncode, *streams.values(), timed_out=not ended)
     return replace(done, survivors=survivors) if survivors else done
 

@@ -60,8 +60,7 @@ def run_script(script: ScoringScript) -> Scoring:
     """Return the script's verdict; whatever goes wrong is a 0 that ends the task."""
     try:
         command = _arguments(script.command)
-        with _fresh_directory() as directory:
-            score_file = directory / Path(command[-1]).name
+        with _fresh_place(Path(command[-1]).name) as score_file:
             completed = _run(script, (*command[:-1], str(score_file)))
             output = {"stdout": _text(completed.stdout), "stderr": _text(completed.stderr)}
             _refuse_failure(script, command, completed, output)
@@ -96,15 +95,27 @@ def _arguments(command: object) -> tuple[str, ...]:
 
 
 @contextmanager
-def _fresh_directory() -> Iterator[Path]:
+def _fresh_place(name: str) -> Iterator[Path]:
+    """Make a directory for a file of that name, which is not there yet; remove all of it again."""
     try:
         directory = Path(tempfile.mkdtemp(prefix="chalk-score-"))
     except OSError as error:
         message = f"no temporary directory for the result can be made: {error}"
         raise CannotMeasureError(message) from error
+    file = directory / name
     try:
-        yield directory
+        yield file
     finally:
+        _remove(file)
+
+
+def _remove(file: Path) -> None:
+    directory = file.parent
+    try:
+        # Mostly there is nothing else; to look first takes longer.
+        file.unlink()
+        directory.rmdir()
+    except OSError:
         shutil.rmtree(directory, ignore_errors=True)
         with suppress(OSError):  # a script may have put something else in its place
             directory.unlink(missing_ok=True)
@@ -215,9 +226,8 @@ def _read_regular_file(path: Path) -> bytes:
         status = os.fstat(fd)
         if status.st_uid != os.geteuid() or status.st_nlink != 1:
             raise ScoreFileError(found="belongs to somebody else, or has another name too")
-        if status.st_size > MAX_SCORE_FILE_BYTES:
-            return bytes(MAX_SCORE_FILE_BYTES + 1)
-        return os.read(fd, MAX_SCORE_FILE_BYTES + 1)
+        # No more than there is, for memory that is asked for costs time: nobody writes any more.
+        return os.read(fd, min(status.st_size, MAX_SCORE_FILE_BYTES + 1))
     finally:
         os.close(fd)
 

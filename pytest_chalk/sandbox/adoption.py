@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from pytest_chalk.sandbox.process_table import ON_LINUX
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 MARK_VARIABLE = "CHALK_SCORING"
 """Tells a script's processes from others; a script that runs scripts has its own mark in front."""
@@ -133,12 +133,14 @@ def _was_reaper() -> bool:
 
 def _prctl(option: int, argument: int) -> None:
     if ON_LINUX:
-        _libc().prctl(option, ctypes.c_ulong(argument), 0, 0, 0)
+        _find_prctl()(option, argument, 0, 0, 0)
 
 
 @cache
-def _libc() -> ctypes.CDLL:
-    return ctypes.CDLL(None)
+def _find_prctl() -> Callable[[int, int, int, int, int], int]:
+    prctl: Callable[[int, int, int, int, int], int] = ctypes.CDLL(None).prctl
+    prctl.argtypes = (ctypes.c_int, *[ctypes.c_ulong] * 4)  # type: ignore[attr-defined] # ctypes'
+    return prctl
 
 
 def _children() -> list[int]:

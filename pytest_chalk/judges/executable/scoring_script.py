@@ -9,6 +9,7 @@ import shutil
 import tempfile
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -176,8 +177,12 @@ def _environment() -> dict[bytes, bytes]:
         "PYTHONSAFEPATH": "1",
         "PYTHONNOUSERSITE": "1",
     }
-    encoded = {os.fsencode(name): os.fsencode(value) for name, value in changed.items()}
-    return {**os.environb, **encoded}
+    return {**os.environb, **_encoded(tuple(changed.items()))}
+
+
+@lru_cache(maxsize=16)
+def _encoded(variables: tuple[tuple[str, str], ...]) -> dict[bytes, bytes]:
+    return {os.fsencode(name): os.fsencode(value) for name, value in variables}
 
 
 def _default_cwd(fresh: Path) -> Path:

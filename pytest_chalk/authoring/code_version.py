@@ -164,21 +164,24 @@ def _source(function: Any) -> str:  # noqa: ANN401 - any callable
     if not isinstance(code, CodeType):
         return ""
     if code not in _SOURCES:
-        _SOURCES[code] = _parsed_source(function)
+        _SOURCES[code] = _parsed_source(function, code)
     return _SOURCES[code]
 
 
-def _parsed_source(value: object) -> str:
+def _parsed_source(function: object, code: CodeType) -> str:
     try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(value)))  # type: ignore[arg-type]
+        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))  # type: ignore[arg-type]
     except (OSError, TypeError, SyntaxError, IndentationError):
         return ""
+    lambdas = [node for node in ast.walk(tree) if isinstance(node, ast.Lambda)]
+    # Of several on one line the source does not tell which is meant.
+    told = _bytecode(code) if code.co_name == "<lambda>" and len(lambdas) > 1 else ""
     for node in ast.walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             node.decorator_list = []
             if ast.get_docstring(node, clean=False) is not None:
                 node.body = node.body[1:] or [ast.Pass()]
-    return ast.unparse(tree)
+    return ast.unparse(tree) + told
 
 
 def _bytecode(code: CodeType | None) -> str:
@@ -188,7 +191,7 @@ def _bytecode(code: CodeType | None) -> str:
         _bytecode(constant) if isinstance(constant, CodeType) else repr(constant)
         for constant in code.co_consts
     ]
-    return f"{code.co_code.hex()} {code.co_names} {constants}"
+    return f"{code.co_code.hex()} {code.co_names} {code.co_varnames} {constants}"
 
 
 def _names_around(function: FunctionType, code: CodeType) -> Iterator[tuple[str, object]]:

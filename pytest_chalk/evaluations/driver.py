@@ -18,10 +18,9 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
 
     from pytest_chalk.evaluations.place import Place
-    from pytest_chalk.evaluations.row_work import Row
-    from pytest_chalk.schemas.evaluation import Cell
+    from pytest_chalk.evaluations.row_work import Done, Stretch
 
-MAX_BATCH_ROWS = 256
+MAX_BATCH_ROWS = 1_000
 BATCH_S = 0.02
 """Calls that are quicker are made several at once: handing one over costs 30 microseconds. Rows of
 a batch that a killed process was at are called again, so it stays short."""
@@ -117,7 +116,7 @@ class _Session:
         self.concurrency = max(1, concurrency)
         self._stop = threading.Event()
         self._batch_rows = 1
-        self._begun: dict[Future[list[Cell]], list[Row]] = {}
+        self._begun: dict[Future[Done], list[Stretch]] = {}
 
     def call_rows(self, executor: Executor) -> bool:
         """Call rows until none is left or nobody asks; False if the run has ended meanwhile."""
@@ -152,16 +151,15 @@ class _Session:
             future = executor.submit(run_rows, self._work, taken, self._stop)
             self._begun[future] = taken
 
-    def _take(self, future: Future[list[Cell]]) -> None:
-        rows = self._begun.pop(future)
-        cells = future.result()
-        self._rows.put(rows, cells)
-        # What the calls took, not how long they waited for a thread.
-        spent_s = sum(cell.seconds for cell in cells)
+    def _take(self, future: Future[Done]) -> None:
+        stretches = self._begun.pop(future)
+        cells, spent_s = future.result()
+        self._rows.put(stretches, cells)
+        n_rows = sum(map(len, stretches))
         if spent_s < BATCH_S / 2:
-            self._batch_rows = min(MAX_BATCH_ROWS, max(self._batch_rows, 2 * len(rows)))
+            self._batch_rows = min(MAX_BATCH_ROWS, max(self._batch_rows, 2 * n_rows))
         elif spent_s > 2 * BATCH_S:
-            self._batch_rows = max(1, len(rows) // 2)
+            self._batch_rows = max(1, n_rows // 2)
 
 
 _LOCK = threading.Lock()

@@ -4,18 +4,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pytest_chalk.evaluations.rescoring import RunPlan
+from pytest_chalk.evaluations.rescoring import TASK, RunPlan
 from pytest_chalk.evaluations.summary import summarize
 from pytest_chalk.evaluations.telemetry import totals
+from pytest_chalk.reports.bootstrap import MAX_RESAMPLED
 from pytest_chalk.store.cell_ledger import TRACED
-from pytest_chalk.store.dataset_files import ROW_GROUP_ROWS
 from pytest_chalk.store.result_figures import read_figures
 from pytest_chalk.store.result_file import ResultFile, ResultShape, ScorerColumns
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pytest_chalk.evaluations.place import Place
     from pytest_chalk.evaluations.rescoring import Action
-    from pytest_chalk.schemas.evaluation import Column, Definition, Revision, RunState, ScorerSpec
+    from pytest_chalk.schemas.evaluation import (
+        CellColumn,
+        Column,
+        Definition,
+        Revision,
+        RunState,
+        ScorerSpec,
+    )
     from pytest_chalk.store.evaluation_store import EvaluationStore
 
 
@@ -41,30 +50,23 @@ def finalize(place: Place, run: RunState, definition: Definition, source: Revisi
         scorers=_scorer_columns(store, run, definition, plan.scorers),
     )
     kinds = place.ledger.kinds(run.id)
-    result = ResultFile(
-        store.datasets.files,
-        shape,
-        kinds - {TRACED},
-        lambda start, stop: place.ledger.cells(run.id, start, stop),
-    )
-    stored = result.write()
+    recorded: dict[int, str] = {}
+
+    def cells_of(start: int, stop: int) -> Mapping[int, CellColumn]:
+        """Return cells for the result; what was recorded of the task's calls goes elsewhere."""
+        found = place.ledger.columns(run.id, start, stop)
+        if TRACED in kinds and TASK in found:
+            pairs = zip(found[TASK].rows, found[TASK].metadata, strict=True)
+            recorded.update((row, spans) for row, spans in pairs if spans is not None)
+        return found
+
+    stored = ResultFile(store.datasets.files, shape, kinds - {TRACED}, cells_of).write()
     revision = store.datasets.add_revision(f"results of {definition.id}", stored)
     names = {scorer.name: scorer.column for scorer in definition.scorers}
-    summary = summarize(read_figures(store.datasets.files, stored, names))
-    recorded = _recorded(place, run) if TRACED in kinds else {}
+    summary = summarize(read_figures(store.datasets.files, stored, names, MAX_RESAMPLED))
     if recorded:
         summary["telemetry"] = totals(recorded.values())
     place.ends.succeed(run.id, place.owner_id, revision, summary, recorded)
-
-
-def _recorded(place: Place, run: RunState) -> dict[int, str]:
-    """Return what was recorded of the task's calls, by row."""
-    cells = (
-        cell
-        for start in range(0, run.n_rows, ROW_GROUP_ROWS)
-        for cell in place.ledger.cells(run.id, start, start + ROW_GROUP_ROWS)
-    )
-    return {c.row: c.metadata for c in cells if not c.position and c.metadata is not None}
 
 
 def _dataset_columns(

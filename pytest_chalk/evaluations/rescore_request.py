@@ -10,13 +10,14 @@ from pytest_chalk.evaluations.defining import check_policy, checked_text, pin_sc
 from pytest_chalk.evaluations.place import created_by
 from pytest_chalk.evaluations.rescoring import Ran, called_rows, chunks_of, plan_rescore, plan_run
 from pytest_chalk.schemas.evaluation import (
-    Column,
+    OUTPUT_ERROR,
     Definition,
     EvaluationRunExecutionMode,
     EvaluationRunStatus,
     RunState,
 )
 from pytest_chalk.schemas.metadata import checked_metadata
+from pytest_chalk.store.result_figures import read_filled_rows
 from pytest_chalk.store.stamps import new_id, now
 
 if TYPE_CHECKING:
@@ -174,15 +175,9 @@ def _failed_rows(
     place: Place, result: DatasetRevisionRef, definition: Definition
 ) -> dict[int, list[int]]:
     """Return by position the rows whose call failed."""
-    names = ["output_error", *(f"{scorer.column}_error" for scorer in definition.scorers)]
-    digest = place.store.datasets.get_revision(result).digest
-    found = place.store.datasets.files.read(digest, [Column(name) for name in names])
-    failed: dict[int, list[int]] = {}
-    for row, errors in enumerate(found):
-        for position, error in enumerate(errors):
-            if error is not None:
-                failed.setdefault(position, []).append(row)
-    return failed
+    datasets = place.store.datasets
+    columns = [OUTPUT_ERROR, *(f"{scorer.column}_error" for scorer in definition.scorers)]
+    return read_filled_rows(datasets.files, datasets.get_revision(result).digest, columns)
 
 
 def _new_run(

@@ -7,20 +7,19 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from pytest_chalk.evaluations.rescoring import RunPlan
-from pytest_chalk.evaluations.row_work import Row
+from pytest_chalk.evaluations.row_work import Stretch
 from pytest_chalk.evaluations.telemetry import read_trace
-from pytest_chalk.schemas.evaluation import OUTPUT, TRACE
+from pytest_chalk.schemas.evaluation import OUTPUT, OUTPUT_ERROR, CellColumn
+from pytest_chalk.store.dataset_files import ROW_GROUP_ROWS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from pytest_chalk.authoring.trace import Trace
     from pytest_chalk.evaluations.place import Place
     from pytest_chalk.evaluations.row_work import Work
     from pytest_chalk.schemas.evaluation import Cell, Revision, RunState
     from pytest_chalk.store.cell_ledger import Chunk
-
-READ_AHEAD_ROWS = 5_000
-"""Read at once. Opening the file costs as much as reading a thousand rows."""
 
 
 class RowQueue:
@@ -28,38 +27,47 @@ class RowQueue:
 
     def __init__(self, place: Place, run: RunState, source: Revision, work: Work) -> None:
         self._place, self._run, self._source = place, run, source
-        copied = (OUTPUT, "output_error") if run.source_run_id else ()
-        names = dict.fromkeys((*work.columns, *(n for n in copied if n in source.names)))
-        self._columns = source.columns_named(names)
+        copied = (OUTPUT, OUTPUT_ERROR) if run.source_run_id else ()
+        names = (*work.columns, *(n for n in copied if n in source.names))
+        self._names = tuple(dict.fromkeys(names))
+        self._columns = source.columns_named(self._names)
         self._reads_traces = work.reads_traces
-        self._waiting: deque[Row] = deque()
+        self._waiting: deque[Stretch] = deque()
         self._chunks: dict[int, Chunk] = {}
         self._left: dict[int, int] = {}
-        self._chunk_of: dict[int, int] = {}
-        self._cells: list[Cell] = []
+        self._cells: dict[int, CellColumn] = {}
         self._done: list[Chunk] = []
         self._flushed_s = time.monotonic()
         self._read_from, self._read_ahead = 0, list[tuple[Any, ...]]()
 
-    def take(self, count: int, ahead: int) -> list[Row]:
+    def take(self, count: int, ahead: int) -> list[Stretch]:
         """Return up to `count` rows; `ahead` more are leased when fewer wait."""
-        if len(self._waiting) < count:
+        if sum(map(len, self._waiting)) < count:
             self._lease(ahead)
-        return [self._waiting.popleft() for _ in range(min(count, len(self._waiting)))]
+        taken = []
+        while count and self._waiting:
+            stretch = self._waiting.popleft()
+            if len(stretch) > count:
+                stretch, rest = stretch.split(count)
+                self._waiting.appendleft(rest)
+            taken.append(stretch)
+            count -= len(stretch)
+        return taken
 
-    def put(self, rows: Sequence[Row], cells: Sequence[Cell]) -> None:
+    def put(self, stretches: Sequence[Stretch], cells: Mapping[int, CellColumn]) -> None:
         """Take note of what came of rows that were taken."""
-        self._cells += cells
-        for row in rows:
-            start = self._chunk_of.pop(row.index)
-            self._left[start] -= 1
+        for position, column in cells.items():
+            self._cells.setdefault(position, CellColumn()).extend(column)
+        for stretch in stretches:
+            start = stretch.chunk
+            self._left[start] -= len(stretch)
             if not self._left[start]:
                 self._done.append(self._chunks.pop(start))
                 del self._left[start]
 
     def flush_if_due(self, now_s: float, interval_s: float, max_cells: int) -> None:
         """Write what is noted, if it is time or much."""
-        if now_s - self._flushed_s > interval_s or len(self._cells) > max_cells:
+        if now_s - self._flushed_s > interval_s or sum(map(len, self._cells.values())) > max_cells:
             self.flush()
 
     def flush(self) -> None:
@@ -73,7 +81,7 @@ class RowQueue:
                 held=[*self._chunks.values(), *self._done],
                 done=self._done,
             )
-            self._cells, self._done = [], []
+            self._cells, self._done = {}, []
 
     def give_back(self) -> None:
         """Write what is noted and give the leases back."""
@@ -99,49 +107,42 @@ class RowQueue:
         # Before they are read: where that fails they are given back.
         self._chunks.update({chunk.start: chunk for chunk in claimed})
         for chunk in claimed:
-            rows = self._read(chunk)
-            self._left[chunk.start] = len(rows)
-            self._chunk_of.update({row.index: chunk.start for row in rows})
-            self._waiting.extend(rows)
+            stretch = self._read(chunk)
+            self._left[chunk.start] = len(stretch)
+            self._waiting.append(stretch)
 
-    def _read(self, chunk: Chunk) -> list[Row]:
+    def _read(self, chunk: Chunk) -> Stretch:
         """Read a chunk's rows with the cells that somebody has written before us."""
         start, stop = chunk.start, chunk.stop
-        names = [column.name for column in self._columns]
-        rows = []
-        for index, values in enumerate(self._values(start, stop), start):
-            row = Row(index, dict(zip(names, values, strict=True)))
-            row.output_error = row.values.pop("output_error", None)
-            rows.append(row)
+        done: dict[int, dict[int, Cell]] = {}
         if not chunk.is_fresh:
             for cell in self._place.ledger.cells(self._run.id, start, stop):
-                rows[cell.row - start].done[cell.position] = cell
-        if self._reads_traces:
-            self._add_traces(rows)
-        return rows
+                done.setdefault(cell.row, {})[cell.position] = cell
+        traces = self._traces(start, stop) if self._reads_traces else {}
+        return Stretch(start, start, self._names, self._values(start, stop), done, traces)
 
-    def _add_traces(self, rows: Sequence[Row]) -> None:
-        """Give rows the traces of the calls that made the outputs they have copied."""
-        for row in rows:
-            row.values[TRACE] = None
-        left = {row.index: row for row in rows}
+    def _traces(self, start: int, stop: int) -> dict[int, Trace | None]:
+        """Return by row what was recorded of the calls that made the outputs that are copied."""
+        traces: dict[int, Trace | None] = {}
+        left = set(range(start, stop))
         run = self._run
         while left and run.source_run_id:
             task = RunPlan.from_json(run.plan).task
-            copied = {i: row for i, row in left.items() if not task.calls(i)}
+            copied = {index for index in left if not task.calls(index)}
             run = self._place.store.get_run(run.source_run_id)
-            spans = self._place.ledger.spans(run.id, rows[0].index, rows[-1].index + 1)
+            spans = self._place.ledger.spans(run.id, start, stop)
             called = RunPlan.from_json(run.plan).task
-            for index in [index for index in copied if called.calls(index)]:
-                trace = read_trace(f"{run.id}:{index}", spans.get(index))
-                copied.pop(index).values[TRACE] = trace
-            left = copied
+            left = {index for index in copied if not called.calls(index)}
+            for index in copied - left:
+                traces[index] = read_trace(f"{run.id}:{index}", spans.get(index))
+        return traces
 
     def _values(self, start: int, stop: int) -> list[tuple[Any, ...]]:
         """Return the columns of some rows; the ones that follow are read too, for what comes."""
         if not (self._read_from <= start and stop <= self._read_from + len(self._read_ahead)):
             files = self._place.store.datasets.files
-            end = max(stop, start + READ_AHEAD_ROWS)
+            # A part of a row group costs as much to read as all of it.
+            end = max(stop, start - start % ROW_GROUP_ROWS + ROW_GROUP_ROWS)
             self._read_ahead = files.read(self._source.digest, self._columns, start, end)
             self._read_from = start
         return self._read_ahead[start - self._read_from : stop - self._read_from]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextvars
 import copy
 import threading
+import time
 from concurrent.futures import Future
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_chalk import scorers as builtin_scorers
 from pytest_chalk.authoring.call_context import (
@@ -21,15 +22,21 @@ from pytest_chalk.authoring.call_context import (
 from pytest_chalk.evaluations.code_loading import load_function
 from pytest_chalk.evaluations.telemetry import find_recorder, read_trace
 from pytest_chalk.evaluations.user_code import Called, call_user_code, score_of
-from pytest_chalk.schemas.evaluation import OUTPUT, TRACE, Cell
+from pytest_chalk.schemas.evaluation import OUTPUT, OUTPUT_ERROR, TRACE, Cell, CellColumn
 from pytest_chalk.store.values import plain_output
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from pytest_chalk.authoring.trace import Trace
     from pytest_chalk.evaluations.rescoring import Action, RunPlan
     from pytest_chalk.evaluations.telemetry import Recorder
     from pytest_chalk.schemas.evaluation import CodeRef, Definition, RunState, ScorerSpec
+
+
+_UNCHANGING = frozenset({str, int, float, bool, type(None)})
+"""Types of what a call is given as it is. Of anything else it gets a copy, which it may change:
+others, and later rescores, see it as it was."""
 
 
 @dataclass(frozen=True)
@@ -51,12 +58,15 @@ class Callee:
     def call(self, values: Mapping[str, object]) -> Called:
         """Call it with the columns it takes, out of `values`."""
         if self.by_position:
-            taken = tuple(values[name] for name in self.names)
-            return call_user_code(lambda: self.code(*taken), {}, self.retries)
-        names = values if self.takes_all else [name for name in self.names if name in values]
-        given = {name: _own(values[name]) for name in names}
+            return call_user_code(self.code, [values[name] for name in self.names], {})
+        names = values if self.takes_all else self.names
+        given = {
+            name: value if type(value := values[name]) in _UNCHANGING else copy.deepcopy(value)
+            for name in names
+            if name in values
+        }
         if self.time_limit_s is None:
-            return call_user_code(self.code, given, self.retries)
+            return call_user_code(self.code, (), given, self.retries)
         return _call_in_time(self, given, self.time_limit_s)
 
 
@@ -90,15 +100,64 @@ class Work:
     recorder: Recorder | None = None
     reads_traces: bool = False
 
+    @property
+    def positions(self) -> tuple[int, ...]:
+        """Of the cells that are made."""
+        return (0, *(scorer.position for scorer in self.scorers))
 
-@dataclass
+
+@dataclass(frozen=True)
+class Stretch:
+    """Neighbouring rows of one chunk.
+
+    They become objects one at a time, when they are called: ten thousand that wait would cost more
+    than the calls.
+
+    Attributes:
+        chunk: Where the chunk begins.
+        first: The first row.
+        names: Of the columns.
+        values: Of each row, in the order of `names`.
+        done: By row, the cells it has already, by position.
+        traces: By row, what was recorded of the call that made the output it has copied.
+    """
+
+    chunk: int
+    first: int
+    names: Sequence[str]
+    values: Sequence[tuple[Any, ...]]
+    done: Mapping[int, Mapping[int, Cell]] = field(default_factory=dict)
+    traces: Mapping[int, Trace | None] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def split(self, count: int) -> tuple[Stretch, Stretch]:
+        """Return the first `count` rows, and the others."""
+        return (
+            replace(self, values=self.values[:count]),
+            replace(self, first=self.first + count, values=self.values[count:]),
+        )
+
+
+class Done(NamedTuple):
+    """Cells that were made, by position, and the seconds that took."""
+
+    cells: Mapping[int, CellColumn]
+    seconds: float
+
+
+@dataclass(slots=True)
 class Row:
     """One row: the values of its columns, and the cells it has already."""
 
     index: int
     values: dict[str, Any]
-    output_error: str | None = None
-    done: dict[int, Cell] = field(default_factory=dict)
+    output_error: str | None
+    done: Mapping[int, Cell]
+
+
+_NONE: Mapping[int, Cell] = {}
 
 
 def prepare_work(
@@ -130,40 +189,48 @@ def prepare_work(
     return Work(run.id, task, plan.task, scorers, columns, headers, recorder, reads_traces)
 
 
-def run_rows(work: Work, rows: Iterable[Row], stop: threading.Event) -> list[Cell]:
-    """Make the calls of some rows, one after the other, and return their cells.
+def run_rows(work: Work, stretches: Iterable[Stretch], stop: threading.Event) -> Done:
+    """Make the calls of some rows, one after the other.
 
     After `stop` no further row is begun.
     """
-    cells: list[Cell] = []
+    begun_s = time.monotonic()
+    cells = {position: CellColumn() for position in work.positions}
     before = set_call_context({})
     try:
-        for row in rows:
-            if stop.is_set():
-                break
-            set_call_context({**work.headers, SESSION_HEADER: f"{work.run_id}:{row.index}"})
-            cells += _run_row(work, row)
+        for stretch in stretches:
+            for row in _rows(work, stretch):
+                if stop.is_set():
+                    break
+                set_call_context({**work.headers, SESSION_HEADER: f"{work.run_id}:{row.index}"})
+                for cell in _run_row(work, row):
+                    cells[cell[1]].add(cell)
     finally:
         reset_call_context(before)
-    return cells
+    return Done(cells, time.monotonic() - begun_s)
 
 
-def _run_row(work: Work, row: Row) -> list[Cell]:
-    cells = []
+def _rows(work: Work, stretch: Stretch) -> Iterator[Row]:
+    for index, values in enumerate(stretch.values, stretch.first):
+        named = dict(zip(stretch.names, values, strict=True))
+        if work.reads_traces:
+            named[TRACE] = stretch.traces.get(index)
+        yield Row(index, named, named.pop(OUTPUT_ERROR, None), stretch.done.get(index, _NONE))
+
+
+def _run_row(work: Work, row: Row) -> Iterator[Cell]:
+    """Yield the new cells of a row."""
     if work.task is not None and work.task_action.calls(row.index):
         cell = row.done.get(0)
         if cell is None:
             cell = _call_task(work, work.task, row)
-            cells.append(cell)
+            yield cell
         row.values[OUTPUT], row.output_error = cell.value, cell.error
         if work.reads_traces:
             row.values[TRACE] = read_trace(f"{work.run_id}:{row.index}", cell.metadata)
-    cells += [
-        _call_scorer(scorer, row)
-        for scorer in work.scorers
-        if scorer.position not in row.done and scorer.action.calls(row.index)
-    ]
-    return cells
+    for scorer in work.scorers:
+        if scorer.position not in row.done and scorer.action.calls(row.index):
+            yield _call_scorer(scorer, row)
 
 
 def _call_task(work: Work, task: Callee, row: Row) -> Cell:
@@ -176,27 +243,27 @@ def _call_task(work: Work, task: Callee, row: Row) -> Cell:
         work.recorder.begin(session_id)
         called = task.call(row.values)
         spans = work.recorder.take(session_id)
-    value, error = called.value, called.error
+    value, error = called
     if error is None:
         try:
             value = plain_output(value)
         except TypeError as wrong:
             value, error = None, str(wrong)
-    return Cell(row.index, 0, value, error, spans, called.seconds)
+    return Cell(row.index, 0, value, error, spans)
 
 
 def _call_scorer(scorer: ScorerWork, row: Row) -> Cell:
     """Return a scorer's cell; empty where it would score a call that failed."""
     if scorer.reads_the_call and row.output_error is not None:
         return Cell(row.index, scorer.position)
-    called = scorer.callee.call(row.values)
-    score, metadata, error = None, None, called.error
+    returned, error = scorer.callee.call(row.values)
+    score, metadata = None, None
     if error is None:
         try:
-            score, metadata = score_of(called.value)
+            score, metadata = score_of(returned)
         except TypeError as wrong:
             error = str(wrong)
-    return Cell(row.index, scorer.position, score, error, metadata, called.seconds)
+    return Cell(row.index, scorer.position, score, error, metadata)
 
 
 def _is_called(action: Action) -> bool:
@@ -221,21 +288,16 @@ def _scorer_callee(spec: ScorerSpec) -> Callee:
     return Callee(scorer.score, spec.inputs, by_position=True)
 
 
-def _own(value: Any) -> Any:  # noqa: ANN401 - any value of a row
-    """Return a value that a call may change: others, and later rescores, see it as it was."""
-    return copy.deepcopy(value) if isinstance(value, (list, dict)) else value
-
-
 def _call_in_time(callee: Callee, given: Mapping[str, object], limit_s: float) -> Called:
     """Call in a thread of its own. One that takes too long is left behind: none can be ended."""
     future: Future[Called] = Future()
     context = contextvars.copy_context()
 
     def call() -> None:
-        future.set_result(context.run(call_user_code, callee.code, given, callee.retries))
+        future.set_result(context.run(call_user_code, callee.code, (), given, callee.retries))
 
     threading.Thread(target=call, name="chalk-timed", daemon=True).start()
     try:
         return future.result(limit_s * (callee.retries + 1))
     except TimeoutError:
-        return Called(None, f"the call took longer than {limit_s:g} s", limit_s)
+        return None, f"the call took longer than {limit_s:g} s"

@@ -6,53 +6,50 @@ The twin of `runner.user_code`: nothing here knows a row, a store or a thread po
 from __future__ import annotations
 
 import asyncio
-import inspect
 import json
 import math
 import threading
-import time
 import traceback
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from types import CoroutineType
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pytest_chalk.authoring.scorer import EvaluationScorerResult
 from pytest_chalk.schemas.plain import as_finite, encodable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping
+    from collections.abc import Callable, Coroutine, Mapping, Sequence
     from concurrent.futures import Future
 
 MAX_ERROR_CHARS = 2_000
 """Of what is kept of one failed call: enough for a message, too little for a page of HTML."""
 
 
-@dataclass(frozen=True)
-class Called:
-    """What a call gave: a value, or why it failed."""
-
-    value: Any
-    error: str | None
-    seconds: float
+Called: TypeAlias = "tuple[Any, str | None]"
+"""What a call gave: a value, or why it failed."""
 
 
-def call_user_code(code: Callable[..., Any], values: Mapping[str, object], retries: int) -> Called:
-    """Call `code` with columns by name, again after a failure up to `retries` times.
+def call_user_code(
+    code: Callable[..., Any],
+    values: Sequence[object],
+    named: Mapping[str, object],
+    retries: int = 0,
+) -> Called:
+    """Call `code` with columns by position and by name, up to `retries` times again if it fails.
 
     Everything it raises counts as a failure, SystemExit too: the process is not its own. (Threads
     of a pool get no KeyboardInterrupt.)
     """
-    start = time.monotonic()
     error = ""
     for _ in range(retries + 1):
         try:
-            value = code(**values)
-            if inspect.iscoroutine(value):
+            value = code(*values, **named)
+            if isinstance(value, CoroutineType):
                 value = _loop().run(value)
         except BaseException as raised:  # noqa: BLE001 - the one place that may
             error = _shown(raised)
         else:
-            return Called(value, None, time.monotonic() - start)
-    return Called(None, error, time.monotonic() - start)
+            return value, None
+    return None, error
 
 
 def score_of(returned: object) -> tuple[float | None, str | None]:

@@ -8,13 +8,16 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
     from datetime import datetime
 
 ScorerKind: TypeAlias = Literal["function", "builtin", "sql"]
 
 OUTPUT, TRACE = "output", "trace"
 """Names that a scorer binds to the task's output and to what was recorded while it ran."""
+
+OUTPUT_ERROR = "output_error"
+"""The column of a result that says why the task's call failed."""
 
 
 class EvaluationRunStatus(StrEnum):
@@ -241,7 +244,47 @@ class Cell(NamedTuple):
     value: Any = None
     error: str | None = None
     metadata: str | None = None
-    seconds: float = 0.0
+
+
+@dataclass
+class CellColumn:
+    """Cells of one position: rows in no order, and what each gave in lists of the same length.
+
+    A run has as many cells as rows times calls; as objects they would cost more than the calls.
+    """
+
+    rows: list[int] = field(default_factory=list)
+    values: list[Any] = field(default_factory=list)
+    errors: list[str | None] = field(default_factory=list)
+    metadata: list[str | None] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def add(self, cell: tuple[int, int, Any, str | None, str | None]) -> None:
+        """Add a cell of its position."""
+        row, _, value, error, metadata = cell
+        self.rows.append(row)
+        self.values.append(value)
+        self.errors.append(error)
+        self.metadata.append(metadata)
+
+    def extend(self, other: CellColumn) -> None:
+        """Add the cells of another one."""
+        self.rows += other.rows
+        self.values += other.values
+        self.errors += other.errors
+        self.metadata += other.metadata
+
+    def without(self, rows: Collection[int]) -> CellColumn:
+        """Return the cells of other rows."""
+        kept = [n for n, row in enumerate(self.rows) if row not in rows]
+        return CellColumn(
+            [self.rows[n] for n in kept],
+            [self.values[n] for n in kept],
+            [self.errors[n] for n in kept],
+            [self.metadata[n] for n in kept],
+        )
 
 
 def column_name(name: str) -> str:

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from pytest_chalk.schemas.evaluation import Cell
+from pytest_chalk.schemas.evaluation import Cell, CellColumn
 from pytest_chalk.store.owners import is_alive
 from pytest_chalk.store.stamps import as_text, now
 from pytest_chalk.store.values import kind_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
 
     from pytest_chalk.store.database import Database, Writer
@@ -27,9 +27,6 @@ of it, so only a process that is stopped or cut off from the disk loses one."""
 
 TRACED = "t"
 """Among the kinds of outputs: what was recorded of a task's call is in the metadata of its cell."""
-
-GROUP_CELLS = 500
-"""Kept as one text. A row of the database for each cell would cost four times as much."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +50,7 @@ class CellLedger:
 
     def claim(self, run_id: str, owner: str, limit: int) -> list[Chunk]:
         """Lease up to `limit` chunks that nobody works on; empty where there is none."""
-        self._free_abandoned(run_id)
+        self._free_abandoned(run_id, owner)
         moment = now()
         with self._database.writing() as writer:
             writer.write(
@@ -89,7 +86,7 @@ class CellLedger:
         self,
         run_id: str,
         owner: str,
-        cells: Sequence[Cell],
+        cells: Mapping[int, CellColumn],
         *,
         held: Collection[Chunk],
         done: Collection[Chunk] = (),
@@ -99,7 +96,8 @@ class CellLedger:
         Args:
             run_id: Of the run.
             owner: Who writes.
-            cells: Of rows in `held`. Those in chunks that `owner` has lost are left to others.
+            cells: By position, of rows in `held`. Those in chunks that `owner` has lost are left to
+                others.
             held: The chunks that `owner` believes to hold.
             done: Those of them that need no more calls.
         """
@@ -107,13 +105,13 @@ class CellLedger:
             lost = {chunk.start for chunk in held} - _starts(writer, run_id, owner)
             if lost:
                 gone = {r for c in held if c.start in lost for r in range(c.start, c.stop)}
-                cells = [cell for cell in cells if cell.row not in gone]
-            groups = [cells[n : n + GROUP_CELLS] for n in range(0, len(cells), GROUP_CELLS)]
-            writer.write_many(
-                "INSERT INTO cells (run_id, first_row, last_row, kinds, body) "
-                "VALUES (?, ?, ?, ?, ?)",
-                [(run_id, *_packed(group)) for group in groups],
-            )
+                cells = {position: own.without(gone) for position, own in cells.items()}
+            if any(cells.values()):
+                writer.write(
+                    "INSERT INTO cells (run_id, first_row, last_row, kinds, body) "
+                    "VALUES (?, ?, ?, ?, ?)",
+                    (run_id, *_packed(cells)),
+                )
             writer.write_many(
                 "UPDATE chunks SET state = 'done', owner = NULL "
                 "WHERE run_id = ? AND start = ? AND owner = ?",
@@ -128,14 +126,32 @@ class CellLedger:
                 (run_id, owner),
             )
 
-    def cells(self, run_id: str, start: int, stop: int) -> list[Cell]:
-        """Return the cells of rows `start` to `stop`, in no order."""
-        rows = self._database.query(
-            "SELECT body FROM cells WHERE run_id = ? AND first_row < ? AND last_row >= ?",
+    def columns(self, run_id: str, start: int, stop: int) -> dict[int, CellColumn]:
+        """Return the cells of rows `start` to `stop` by position."""
+        found: dict[int, CellColumn] = {}
+        groups = self._database.query(
+            "SELECT first_row, last_row, body FROM cells "
+            "WHERE run_id = ? AND first_row < ? AND last_row >= ?",
             (run_id, stop, start),
         )
-        packed = (fields for row in rows for fields in json.loads(row["body"]))
-        return [Cell._make(fields) for fields in packed if start <= fields[0] < stop]
+        for group in groups:
+            is_within = start <= group["first_row"] and group["last_row"] < stop
+            for position, *packed in json.loads(group["body"]):
+                column = _unpacked(packed)
+                if not is_within:
+                    column = column.without({r for r in column.rows if not start <= r < stop})
+                found.setdefault(position, CellColumn()).extend(column)
+        return found
+
+    def cells(self, run_id: str, start: int, stop: int) -> list[Cell]:
+        """Return the cells of rows `start` to `stop`, in no order."""
+        return [
+            Cell(row, position, value, error, metadata)
+            for position, column in self.columns(run_id, start, stop).items()
+            for row, value, error, metadata in zip(
+                column.rows, column.values, column.errors, column.metadata, strict=True
+            )
+        ]
 
     def spans(self, run_id: str, start: int, stop: int) -> dict[int, str]:
         """Return what was recorded of a run that has ended, by row, as JSON text."""
@@ -158,24 +174,52 @@ class CellLedger:
         )
         return int(row[0]) if row else 0
 
-    def _free_abandoned(self, run_id: str) -> None:
-        """Free what dead processes had leased."""
+    def _free_abandoned(self, run_id: str, owner: str) -> None:
+        """Free what dead processes had leased; `owner` is none of them."""
         rows = self._database.query(
             "SELECT DISTINCT owner FROM chunks WHERE run_id = ? AND state = 'leased'", (run_id,)
         )
         for row in rows:
-            if not is_alive(self._base, row["owner"]):
+            if row["owner"] != owner and not is_alive(self._base, row["owner"]):
                 self.release(run_id, row["owner"])
 
 
-def _packed(cells: Sequence[Cell]) -> tuple[int, int, str, str]:
-    """Return first and last row, the kinds of outputs, and the cells as JSON text."""
-    rows = [cell.row for cell in cells]
-    outputs = [cell for cell in cells if not cell.position]
-    kinds = {kind_of(cell.value) for cell in outputs}
-    if any(cell.metadata is not None for cell in outputs):
+def _packed(cells: Mapping[int, CellColumn]) -> tuple[int, int, str, str]:
+    """Return first and last row, the kinds of outputs, and the cells as one JSON text.
+
+    By position: rows, values, errors and metadata as lists. Rows without a gap are the first one,
+    and None stands for errors or metadata of which there are none. (A row of the database for each
+    cell would cost ten times as much.)
+    """
+    filled = {position: own for position, own in cells.items() if own}
+    rows = [row for own in filled.values() for row in (min(own.rows), max(own.rows))]
+    outputs = filled.get(0, CellColumn())
+    kinds = set(map(kind_of, outputs.values))
+    if _none_or(outputs.metadata):
         kinds.add(TRACED)
-    return min(rows), max(rows), "".join(sorted(kinds)), json.dumps(cells)
+    packed = [
+        (p, _told(c.rows), c.values, _none_or(c.errors), _none_or(c.metadata))
+        for p, c in filled.items()
+    ]
+    return min(rows), max(rows), "".join(sorted(kinds)), json.dumps(packed)
+
+
+def _told(rows: list[int]) -> int | list[int]:
+    first = rows[0]
+    return first if rows == list(range(first, first + len(rows))) else rows
+
+
+def _none_or(texts: list[str | None]) -> list[str | None] | None:
+    return texts if texts.count(None) < len(texts) else None
+
+
+def _unpacked(packed: Sequence[Any]) -> CellColumn:
+    """Return what `_packed` gave for one position."""
+    rows, values, errors, metadata = packed
+    count = len(values)
+    if isinstance(rows, int):
+        rows = list(range(rows, rows + count))
+    return CellColumn(rows, values, errors or [None] * count, metadata or [None] * count)
 
 
 def _starts(writer: Writer, run_id: str, owner: str) -> set[int]:

@@ -44,6 +44,18 @@ class DatasetFiles:
         """Return where the file of that content is."""
         return self._directory / f"{digest}.parquet"
 
+    def find(self, digest: str) -> Path:
+        """Return where the file of that content is.
+
+        Raises:
+            DatasetError: It is gone.
+        """
+        path = self.path(digest)
+        if not path.is_file():
+            where, fix = f"dataset file {str(path)!r}", "Restore it, or upload the dataset again"
+            raise DatasetError(where, "it is not there any more", fix=fix)
+        return path
+
     def write_columns(self, columns: Mapping[str, Sequence[object]]) -> StoredFile:
         """Write columns of equal length.
 
@@ -102,10 +114,7 @@ class DatasetFiles:
             DatasetError: The file is gone.
             MachineError: It is damaged.
         """
-        path = self.path(digest)
-        if not path.is_file():
-            where, fix = f"dataset file {str(path)!r}", "Restore it, or upload the dataset again"
-            raise DatasetError(where, "it is not there any more", fix=fix)
+        path = self.find(digest)
         if not columns:
             return [()] * ((count_rows(path) if stop is None else stop) - start)
         names = ", ".join(quoted(column.name) for column in columns)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from pytest_chalk.store.duck import duck, literal, quoted
+from pytest_chalk.store.duck import duck, literal, quoted, reading
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from pytest_chalk.store.dataset_files import DatasetFiles, StoredFile
 
@@ -22,6 +23,8 @@ class Scores:
     Attributes:
         failed: Rows whose scorer failed, or whose task did so that there was nothing to score.
         spread: Standard deviation of the sample; None of fewer than two scores.
+        skewness: Of the sample; None where the sample tells it, or where it is undefined.
+        sample: All scores by row, where there are not more than were asked for.
         percentiles: Interpolated between neighbours, as `PERCENTILES`; empty without scores.
     """
 
@@ -29,41 +32,117 @@ class Scores:
     failed: int
     mean: float | None
     spread: float | None
+    skewness: float | None
     low: float | None
     high: float | None
     percentiles: tuple[float, ...]
+    sample: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
 class Figures:
-    """Figures of a result."""
+    """Figures of a result.
 
+    Attributes:
+        digest: Of the result.
+    """
+
+    digest: str
     n_rows: int
     task_failed: int
     scorers: Mapping[str, Scores]
 
 
-def read_figures(files: DatasetFiles, stored: StoredFile, columns: Mapping[str, str]) -> Figures:
-    """Return the figures of a result; `columns` are the scorers' by their names."""
-    shares = ", ".join(str(share / 100) for share in PERCENTILES)
-    items = ["count(*)", "count(output_error)"]
-    for column in columns.values():
-        value, error = quoted(f"{column}_value"), quoted(f"{column}_error")
-        unmade = f"{value} IS NULL AND ({error} IS NOT NULL OR output_error IS NOT NULL)"
-        items += [
-            f"count({value})",
-            f"count(*) FILTER ({unmade})",
-            f"favg({value})",
-            f"stddev_samp({value})",
-            f"min({value})",
-            f"max({value})",
-            f"quantile_cont({value}, [{shares}])",
-        ]
-    path = literal(files.path(stored.digest))
-    found = duck().execute(f"SELECT {', '.join(items)} FROM read_parquet({path})").fetchone()
-    n_rows, task_failed, *rest = found or (0, 0)
+def read_figures(
+    files: DatasetFiles, stored: StoredFile, columns: Mapping[str, str], max_sample: int
+) -> Figures:
+    """Return the figures of a result.
+
+    Args:
+        files: The store's.
+        stored: The result.
+        columns: The scorers' by their names.
+        max_sample: Scores of a scorer up to which the figures have all of them.
+    """
+    path = files.path(stored.digest)
+    items = [item for column in columns.values() for item in _items(column)]
+    source = f"read_parquet({literal(path)}, file_row_number = true)"
+    query = f"SELECT {', '.join(['count(*)', 'count(output_error)', *items])} FROM {source}"
     scorers = {}
-    for number, name in enumerate(columns):
-        scored, failed, mean, spread, low, high, shared = rest[7 * number : 7 * number + 7]
-        scorers[name] = Scores(scored, failed, mean, spread, low, high, tuple(shared or ()))
-    return Figures(n_rows, task_failed, scorers)
+    with reading(path):
+        found: Sequence[Any] = duck().execute(query).fetchone() or (0, 0)
+        n_rows, task_failed, *rest = found
+        for number, (name, column) in enumerate(columns.items()):
+            figures = rest[N_ITEMS * number : N_ITEMS * (number + 1)]
+            scorers[name] = _scores(source, column, figures, max_sample)
+    return Figures(stored.digest, n_rows, task_failed, scorers)
+
+
+def _items(column: str) -> list[str]:
+    value, error = quoted(f"{column}_value"), quoted(f"{column}_error")
+    shares = ", ".join(str(share / 100) for share in PERCENTILES)
+    unmade = f"{value} IS NULL AND ({error} IS NOT NULL OR output_error IS NOT NULL)"
+    return [
+        f"count({value})",
+        f"count(*) FILTER ({unmade})",
+        f"favg({value})",
+        f"stddev_samp({value})",
+        f"min({value})",
+        f"max({value})",
+        f"quantile_cont({value}, [{shares}])",
+    ]
+
+
+N_ITEMS = len(_items(""))
+
+
+def _scores(source: str, column: str, figures: Sequence[Any], max_sample: int) -> Scores:
+    """Return what the items of a scorer gave, with all its scores or their skewness."""
+    scored, failed, mean, spread, low, high, percentiles = figures
+    mean, spread = _finite(mean), _finite(spread)
+    value = quoted(f"{column}_value")
+    sample: tuple[float, ...] = ()
+    skewness = None
+    if scored <= max_sample:
+        query = f"SELECT {value} FROM {source} WHERE {value} IS NOT NULL ORDER BY file_row_number"
+        sample = tuple(row[0] for row in duck().execute(query).fetchall())
+    elif mean is not None and spread:  # DuckDB's own raises where squares are beyond a double
+        query = f"SELECT favg((({value} - $1) / $2) ** 3) FROM {source}"
+        (skewness,) = duck().execute(query, [mean, spread]).fetchone() or (None,)
+    return Scores(
+        scored=scored,
+        failed=failed,
+        mean=mean,
+        spread=spread,
+        skewness=skewness,
+        low=low,
+        high=high,
+        percentiles=tuple(percentiles or ()),
+        sample=sample,
+    )
+
+
+def _finite(figure: float | None) -> float | None:
+    """Return a figure that JSON can hold; of scores near the largest double there may be none."""
+    return figure if figure is not None and math.isfinite(figure) else None
+
+
+def read_filled_rows(
+    files: DatasetFiles, digest: str, columns: Sequence[str]
+) -> dict[int, list[int]]:
+    """Return the rows at which columns are not NULL, by the columns' numbers."""
+    path = files.find(digest)
+    are_filled = [f"{quoted(column)} IS NOT NULL" for column in columns]
+    query = (
+        f"SELECT file_row_number, {', '.join(are_filled)} "
+        f"FROM read_parquet({literal(path)}, file_row_number = true) "
+        f"WHERE {' OR '.join(are_filled)} ORDER BY file_row_number"
+    )
+    with reading(path):
+        found = duck().execute(query).fetchall()
+    filled: dict[int, list[int]] = {}
+    for row, *flags in found:
+        for number, is_filled in enumerate(flags):
+            if is_filled:
+                filled.setdefault(number, []).append(row)
+    return filled

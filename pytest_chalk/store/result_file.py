@@ -7,20 +7,20 @@ needs no more memory than a small one.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from pytest_chalk.schemas.evaluation import Column
+from pytest_chalk.schemas.evaluation import CellColumn, Column
 from pytest_chalk.store.dataset_files import ROW_GROUP_ROWS, copy_query
 from pytest_chalk.store.duck import duck, literal, quoted, reading
 from pytest_chalk.store.sql_expression import evaluate_items
 from pytest_chalk.store.values import NULL, SQL_OF_KIND
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from pytest_chalk.schemas.evaluation import Cell, Revision
+    from pytest_chalk.schemas.evaluation import Revision
     from pytest_chalk.store.dataset_files import DatasetFiles, StoredFile
 
 SCORER_FIELDS = ("value", "error", "metadata")
@@ -59,14 +59,14 @@ class ResultShape:
 
 
 class ResultFile:
-    """Writes one result. `cells_of` returns the ledger's cells of a range of rows."""
+    """Writes one result. `cells_of` returns the ledger's cells of a range of rows, by position."""
 
     def __init__(
         self,
         files: DatasetFiles,
         shape: ResultShape,
         kinds: set[str],
-        cells_of: Callable[[int, int], Sequence[Cell]],
+        cells_of: Callable[[int, int], Mapping[int, CellColumn]],
     ) -> None:
         self._files, self._shape, self._cells_of = files, shape, cells_of
         self._output_type, self._output = self._type_of_output(kinds)
@@ -100,59 +100,38 @@ class ResultFile:
         part = scratch / f"part-{start:012}.parquet"
         computed = [s for s in self._shape.scorers if s.expression is not None]
         target = scratch / "base.parquet" if computed else part
-        values: dict[str, Any] = {}
-        selected = self._selected(start, stop, values)
+        fresh = _Fresh(start, stop)
+        selected = self._selected(fresh)
         path = literal(self._files.path(self._shape.source.digest))
         query = (
             f"SELECT {', '.join(selected)} FROM (SELECT * FROM read_parquet({path}, "
             f"file_row_number = true) WHERE file_row_number >= {start} "
             f"AND file_row_number < {stop} ORDER BY file_row_number) s"
         )
-        if values:
-            lists = ", ".join(
-                f"unnest(${name}::{kind}[]) AS {name}" for name, (kind, _) in values.items()
-            )
-            query = f"{query} POSITIONAL JOIN (SELECT {lists}) n"
-        given = {name: members for name, (_, members) in values.items()}
-        copy_query(duck(), query, target, given)
+        if fresh.lists:
+            query = f"{query} POSITIONAL JOIN (SELECT {fresh.columns()}) n"
+        copy_query(duck(), query, target, fresh.parameters())
         if computed:
             self._add_sql(target, part, computed)
         return part
 
-    def _selected(self, start: int, stop: int, values: dict[str, Any]) -> list[str]:
-        """Return the select items of rows `start` to `stop`; their new cells go into `values`."""
-        by_position: dict[int, list[Cell]] = {}
-        for cell in self._cells_of(start, stop):
-            by_position.setdefault(cell.position, []).append(cell)
+    def _selected(self, fresh: _Fresh) -> list[str]:
+        """Return the select items of some rows; their new cells go into `fresh`."""
+        cells = self._cells_of(fresh.start, fresh.stop)
         selected = [f"s.{quoted(column.name)}" for column in self._shape.columns]
-        selected += self._output_items(by_position.get(0, []), start, stop, values)
+        selected += self._output_items(cells.get(0), fresh)
         for position, scorer in enumerate(self._shape.scorers, 1):
             if scorer.expression is None:
-                cells = by_position.get(position, [])
-                selected += _scorer_items(position, scorer, cells, (start, stop), values)
+                selected += _scorer_items(scorer, cells.get(position), fresh)
         return selected
 
-    def _output_items(
-        self, cells: Sequence[Cell], start: int, stop: int, values: dict[str, Any]
-    ) -> list[str]:
-        shape, kind = self._shape, self._output_type
-        copied = [self._copied_output(), "s.output_error"] if shape.output_copied else None
-        if copied and not cells:
-            return [f"{copied[0]} AS output", f"{copied[1]} AS output_error"]
-        outputs, errors, called = _blank(stop - start), _blank(stop - start), _false(stop - start)
-        for cell in cells:
-            index = cell.row - start
-            outputs[index], errors[index], called[index] = cell.value, cell.error, True
-        if self._output.is_json:
-            outputs = [None if value is None else json.dumps(value) for value in outputs]
-        values.update(o=(kind, outputs), oe=("VARCHAR", errors))
-        if copied is None:
-            return ["n.o AS output", "n.oe AS output_error"]
-        values["oc"] = ("BOOLEAN", called)
-        return [
-            f"CASE WHEN n.oc THEN n.o ELSE {copied[0]} END AS output",
-            f"CASE WHEN n.oc THEN n.oe ELSE {copied[1]} END AS output_error",
-        ]
+    def _output_items(self, cells: CellColumn | None, fresh: _Fresh) -> list[str]:
+        copied = [self._copied_output(), "s.output_error"] if self._shape.output_copied else None
+        if cells and self._output.is_json:
+            dumped = [None if value is None else json.dumps(value) for value in cells.values]
+            cells = replace(cells, values=dumped)
+        kinds = (self._output_type, "VARCHAR")
+        return fresh.items(("output", "output_error"), kinds, cells, copied)
 
     def _type_of_output(self, kinds: set[str]) -> tuple[str, Column]:
         """Return the type of the output column: of one kind of values its own, else JSON text."""
@@ -211,41 +190,67 @@ def _sql_item(name: str, names: dict[str, int]) -> str:
     return f"{found[field]} AS {quoted(name)}"
 
 
-def _scorer_items(
-    position: int,
-    scorer: ScorerColumns,
-    cells: Sequence[Cell],
-    rows: tuple[int, int],
-    values: dict[str, Any],
-) -> list[str]:
-    names = [quoted(f"{scorer.column}_{field}") for field in SCORER_FIELDS]
+def _scorer_items(scorer: ScorerColumns, cells: CellColumn | None, fresh: _Fresh) -> list[str]:
     copied = None
     if scorer.copied is not None:
         copied = [f"s.{quoted(f'{scorer.copied}_{field}')}" for field in SCORER_FIELDS]
-        if not cells:
-            return [f"{source} AS {name}" for source, name in zip(copied, names, strict=True)]
-    start, stop = rows
-    scores, errors, metadata = (_blank(stop - start) for _ in SCORER_FIELDS)
-    called = _false(stop - start)
-    for cell in cells:
-        index = cell.row - start
-        called[index] = True
-        scores[index], errors[index], metadata[index] = cell.value, cell.error, cell.metadata
-    lists = dict(zip(SCORER_FIELDS, (scores, errors, metadata), strict=True))
-    short = {field: f"p{position}{field[0]}" for field in SCORER_FIELDS}
-    values.update({short[field]: (_TYPES[field], lists[field]) for field in SCORER_FIELDS})
-    if copied is None:
-        return [f"n.{short[f]} AS {name}" for f, name in zip(SCORER_FIELDS, names, strict=True)]
-    values[f"p{position}c"] = ("BOOLEAN", called)
-    return [
-        f"CASE WHEN n.p{position}c THEN n.{short[field]} ELSE {source} END AS {name}"
-        for field, source, name in zip(SCORER_FIELDS, copied, names, strict=True)
-    ]
+    names = [f"{scorer.column}_{field}" for field in SCORER_FIELDS]
+    return fresh.items(names, [_TYPES[field] for field in SCORER_FIELDS], cells, copied)
 
 
-def _blank(count: int) -> list[Any]:
-    return [None] * count
+class _Fresh:
+    """The new cells of some rows, as lists that a query joins to the rows.
 
+    Attributes:
+        lists: Type and values of each, by its name in the query, one value for each row.
+    """
 
-def _false(count: int) -> list[bool]:
-    return [False] * count
+    def __init__(self, start: int, stop: int) -> None:
+        self.start, self.stop = start, stop
+        self.lists: dict[str, tuple[str, list[Any]]] = {}
+
+    def items(
+        self,
+        names: Sequence[str],
+        kinds: Sequence[str],
+        cells: CellColumn | None,
+        copied: Sequence[str] | None,
+    ) -> list[str]:
+        """Return select items: new cells where there are, else what is copied.
+
+        Args:
+            names: Of the columns that are made.
+            kinds: Their types.
+            cells: Whose values, errors and metadata they are, in this order.
+            copied: The items of what is copied, if anything is.
+        """
+        if cells is None and copied is not None:
+            found = list(copied)
+        else:
+            cells = cells or CellColumn()
+            lists = (cells.values, cells.errors, cells.metadata)[: len(names)]
+            found = [self._add(k, cells.rows, v) for k, v in zip(kinds, lists, strict=True)]
+            if copied is not None:
+                called = self._add("BOOLEAN", cells.rows, [True] * len(cells.rows))
+                pairs = zip(found, copied, strict=True)
+                found = [f"CASE WHEN {called} THEN {new} ELSE {old} END" for new, old in pairs]
+        return [f"{item} AS {quoted(name)}" for item, name in zip(found, names, strict=True)]
+
+    def columns(self) -> str:
+        """Return the select items that make the lists columns."""
+        return ", ".join(f"unnest(${n}::{kind}[]) AS {n}" for n, (kind, _) in self.lists.items())
+
+    def parameters(self) -> dict[str, list[Any]]:
+        """Return the lists by name."""
+        return {name: members for name, (_, members) in self.lists.items()}
+
+    def _add(self, kind: str, rows: Sequence[int], values: Sequence[Any]) -> str:
+        """Return the item of a new column, NULL where `values` has none."""
+        if values.count(None) == len(values):
+            return f"NULL::{kind}"
+        members: list[Any] = [None] * (self.stop - self.start)
+        for row, value in zip(rows, values, strict=True):
+            members[row - self.start] = value
+        name = f"c{len(self.lists)}"
+        self.lists[name] = (kind, members)
+        return f"n.{name}"

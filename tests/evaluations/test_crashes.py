@@ -20,6 +20,7 @@ from evaluations.conftest import REPOSITORY, printed_json, run_script
 
 from pytest_chalk.evaluations import DatasetClient, Evaluation, function, scorers
 from pytest_chalk.evaluations.place import Place, open_place
+from pytest_chalk.schemas.evaluation import CellColumn
 from pytest_chalk.store import cell_ledger
 
 N_ROWS = 60
@@ -205,8 +206,8 @@ def test_a_lease_that_is_over_is_lost_and_what_comes_of_it_too_late(queued, monk
     (again,) = place.ledger.claim(run.id, place.owner_id, 1)
     assert (again.start, again.is_fresh) == (chunk.start, False)
 
-    late = [cell_ledger.Cell(chunk.start, 0, "late")]
-    mine = [cell_ledger.Cell(chunk.start, 0, "mine")]
+    late = {0: CellColumn([chunk.start], ["late"], [None], [None])}
+    mine = {0: CellColumn([chunk.start], ["mine"], [None], [None])}
     other.ledger.commit(run.id, other.owner_id, late, held=[chunk], done=[chunk])
     place.ledger.commit(run.id, place.owner_id, mine, held=[again])
 
@@ -219,7 +220,7 @@ def test_only_one_process_finalizes(queued):
     other = Place(place.store.base)
     chunks = place.ledger.claim(run.id, place.owner_id, 9)
     assert not place.ends.begin_finalizing(run.id, place.owner_id)
-    place.ledger.commit(run.id, place.owner_id, [], held=chunks, done=chunks)
+    place.ledger.commit(run.id, place.owner_id, {}, held=chunks, done=chunks)
 
     assert place.ends.begin_finalizing(run.id, place.owner_id)
     assert not other.ends.begin_finalizing(run.id, other.owner_id)

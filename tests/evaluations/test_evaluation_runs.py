@@ -515,3 +515,35 @@ def test_a_run_that_could_not_go_on_goes_on_once_the_cause_is_mended(dataset, st
 
     assert run.refresh().status != "failed"
     assert run.wait().status == "succeeded"
+
+
+def test_the_summary_has_a_bootstrap_interval_that_is_the_same_for_the_same_result(dataset):
+    finals = [new_run(dataset).wait() for _ in range(2)]
+
+    figures = [final.summary["scorers"]["exact-match"] for final in finals]
+    assert figures[0] == figures[1]
+    assert figures[0]["mean"] == 0.75
+    low, high = figures[0]["interval"]
+    assert 0 <= low < 0.75 < high <= 1
+
+
+def test_the_interval_of_many_scores_is_narrow_and_holds_the_mean():
+    many = DatasetClient().upload("many", [{"n": n} for n in range(500)])
+
+    final = new_run(many, lambda n: n % 10, [function(lambda output: output / 9)]).wait()
+
+    (figures,) = final.summary["scorers"].values()
+    low, high = figures["interval"]
+    assert low < figures["mean"] < high
+    assert 0.04 < high - low < 0.07
+
+
+@pytest.mark.parametrize("n_rows", [4, 300])
+def test_scores_too_large_for_their_squares_end_the_run_all_the_same(n_rows):
+    rows = DatasetClient().upload("large", [{"n": n} for n in range(n_rows)])
+
+    final = new_run(rows, lambda n: n, [scorers.sql("large", "output * 1e200")]).wait()
+
+    figures = final.summary["scorers"]["large"]
+    assert figures["max"] == (n_rows - 1) * 1e200
+    assert figures["mean"] == pytest.approx((n_rows - 1) / 2 * 1e200)

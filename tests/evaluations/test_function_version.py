@@ -140,3 +140,11 @@ def test_a_function_without_source_has_a_version():
 def test_options_that_make_no_sense_are_refused(options):
     with pytest.raises(ValueError, match="retries"):
         function(**options)
+
+
+def test_lambdas_on_one_line_are_told_apart():
+    made = [function(each) for each in (lambda n: n, lambda m: m, lambda n: n + 1, lambda n: n)]
+
+    versions = [each.version_id for each in made]
+    assert len(set(versions)) == 3
+    assert versions[0] == versions[3]

@@ -129,16 +129,18 @@ def read_ini(root: Path) -> Mapping[str, object]:
     return _find_table(root) or {}
 
 
-def find_session_base(given: str | None = None) -> Path:
-    """Return where sessions and the store are kept, as pytest would choose it when called here.
+def find_session_base(given: str | None = None, *, start: Path | None = None) -> Path:
+    """Return where sessions and the store are kept, as pytest would choose it when called here,
+    or in `start`.
 
     That is the directory `given`, `CHALK_SESSION_DIR`, the project's ini `chalk_session_dir`, or
     `.chalk` in its root.
     """
     said = given or os.environ.get("CHALK_SESSION_DIR")
+    here = start or Path.cwd()
     if said:
-        return Path.cwd() / said
-    root = find_root(Path.cwd())
+        return here / said
+    root = find_root(here)
     return root / str(read_ini(root).get("chalk_session_dir") or ".chalk")
 
 

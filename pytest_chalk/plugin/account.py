@@ -13,6 +13,8 @@ from pytest_chalk.errors import MachineError
 from pytest_chalk.plugin.gate import GateVerdict, judge_session
 from pytest_chalk.plugin.isolation_facts import isolation_facts
 from pytest_chalk.plugin.ledger import Ledger
+from pytest_chalk.plugin.replay import signposted
+from pytest_chalk.plugin.report_data import RUN_ATTRIBUTE
 from pytest_chalk.schemas.record import RunRecord, Usage
 from pytest_chalk.store.journal import Journal
 
@@ -68,6 +70,9 @@ class SessionAccount:
             MachineError: The journal cannot be written: what comes now would be lost.
         """
         record = self.ledger.take(report)
+        if isinstance(record, RunRecord) and not hasattr(report, RUN_ATTRIBUTE):
+            # No run of it came from a worker: a fixture broke, or the worker died.
+            record = self.ledger[report.nodeid].run = signposted(record, self.state)
         if record is not None:
             self._write(record, report.nodeid)
         if report.when == "teardown" and not isinstance(report, pytest.SubtestReport):

@@ -9,7 +9,8 @@ import pytest
 from pytest_chalk.errors import MachineError
 from pytest_chalk.plugin.header import render_plan
 from pytest_chalk.plugin.items import TaskItem
-from pytest_chalk.plugin.ledger import model_in
+from pytest_chalk.plugin.node_id import model_in
+from pytest_chalk.plugin.replay import REPLAY_KEY
 from pytest_chalk.plugin.report_data import ITEM_ATTRIBUTE, RUN_ATTRIBUTE, STEP_ATTRIBUTE
 from pytest_chalk.plugin.resuming import restore
 from pytest_chalk.plugin.state import SESSION_KEY, only_looks
@@ -37,8 +38,10 @@ class Controller:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:  # noqa: ANN401 - xdist exports no type
-        """Give a worker of xdist the session's id."""
-        node.workerinput[SESSION_KEY] = self._account.state.directory.session_id
+        """Give a worker of xdist the session's id, and how pytest was started."""
+        state = self._account.state
+        node.workerinput[SESSION_KEY] = state.directory.session_id
+        node.workerinput[REPLAY_KEY] = tuple(state.replay)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionstart(self) -> None:

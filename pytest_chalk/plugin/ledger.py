@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_chalk.plugin.node_id import model_in
 from pytest_chalk.plugin.report_data import (
     ITEM_ATTRIBUTE,
     NOT_REACHED_ATTRIBUTE,
@@ -165,13 +166,6 @@ class Ledger:
                 account.run = account.run.model_copy(update={"reason": why})
                 ended.append(account.run)
         return ended
-
-
-def model_in(nodeid: str, models: Sequence[str]) -> str:
-    """Return the student that a node id names; empty where a conftest brings its own."""
-    parameters = nodeid.partition("[")[2].removesuffix("]")
-    fits = [m for m in models if parameters == m or parameters.startswith(f"{m}-")]
-    return max(fits, key=len, default="")
 
 
 def _take_step(account: ItemAccount, report: pytest.SubtestReport) -> StepRecord | None:

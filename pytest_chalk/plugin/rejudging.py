@@ -10,9 +10,11 @@ from typing_extensions import override
 from pytest_chalk.plugin.cassettes import Recordings
 from pytest_chalk.plugin.judge_models import SessionJudgeModels
 from pytest_chalk.plugin.rejudged import REJUDGED_KEY
+from pytest_chalk.plugin.replay import signposted
 from pytest_chalk.plugin.running import RUN, report_not_reached, report_step
 from pytest_chalk.plugin.state import STATE
 from pytest_chalk.plugin.verdicts import raise_for_run
+from pytest_chalk.reports.failure_text import signposts_of
 from pytest_chalk.runner.rejudge import judge_record
 from pytest_chalk.runner.students import BUILT_IN
 from pytest_chalk.schemas.record import RunSpec
@@ -45,8 +47,9 @@ def rejudge_item(item: TaskItem, hook_arguments: Mapping[str, object]) -> None:
         only_changed=not rejudged.everything,
     )
     record = record.model_copy(update={"session_id": state.directory.session_id})
+    record = signposted(record, state)
     for step in record.steps:
-        report_step(item, step, step.label, record.transcript)
+        report_step(item, step, step.label, signposts_of(record))
     report_not_reached(item, record.not_reached, "not reached")
     item.stash[RUN] = record
     raise_for_run(record)

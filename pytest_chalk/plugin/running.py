@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
@@ -11,6 +12,7 @@ from pytest_chalk.errors import BudgetSpent
 from pytest_chalk.plugin.cassettes import Recordings
 from pytest_chalk.plugin.items import TaskItem
 from pytest_chalk.plugin.judge_models import SessionJudgeModels, wrap_student
+from pytest_chalk.plugin.replay import signposted, signposts
 from pytest_chalk.plugin.seat import StudentSeat
 from pytest_chalk.plugin.state import STATE
 from pytest_chalk.plugin.verdicts import Verdict, raise_for_run, raise_for_step
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
     from pytest_chalk.plugin.seat import Submissions
     from pytest_chalk.plugin.state import ChalkState
+    from pytest_chalk.reports.failure_text import Signposts
     from pytest_chalk.runner.step_run import StepRun
     from pytest_chalk.runner.students import Student
     from pytest_chalk.sandbox import Box
@@ -62,21 +65,27 @@ def run_item(item: TaskItem, hook_arguments: Mapping[str, object]) -> None:
         with task_run(spec, place) as run:
             try:
                 run.prepare(item.task_class, student, hook_arguments)
-                _run_steps(item, run, fixtures["subtests"], str(place.transcript))
+                _run_steps(item, run)
                 record = run.finish()
             except Verdict:  # under -x a step's verdict leaves its sub-test and ends the item
-                item.stash[RUN] = run.finish()
+                _keep(item, run.finish())
                 raise
             except BudgetSpent as spent:  # a hook of the task's asked a model
                 record = run.finish(outcome="not_run", reason=str(spent))
             except BaseException as error:
-                item.stash[RUN] = _ended_from_outside(run, error)
+                _keep(item, _ended_from_outside(run, error))
                 raise
-    item.stash[RUN] = record
+    record = _keep(item, record)
     item.ihook.pytest_chalk_run_finished(item=item, run=record)
     if record.outcome == "skipped":
         _skip(record.reason)
     raise_for_run(record)
+
+
+def _keep(item: TaskItem, record: RunRecord) -> RunRecord:
+    """Keep an attempt's record for its report, and return it as it is kept."""
+    kept = item.stash[RUN] = signposted(record, item.config.stash[STATE])
+    return kept
 
 
 def _recordings(item: TaskItem, spec: RunSpec, box: Box) -> Recordings:
@@ -134,26 +143,30 @@ def _place(item: TaskItem, fixtures: Mapping[str, Any], recordings: Recordings) 
     )
 
 
-def _run_steps(item: TaskItem, run: TaskRun, subtests: pytest.Subtests, transcript: str) -> None:
+def _run_steps(item: TaskItem, run: TaskRun) -> None:
     __tracebackhide__ = True
+    fixtures: Mapping[str, Any] = item.funcargs
+    state: ChalkState = item.config.stash[STATE]
+    run_id = run.spec.config.run_id
+    read_on = partial(signposts, item.nodeid, run_id, run.transcript_path, state)
     for step in run.steps():
         try:
-            with subtests.test(step.label):
+            with fixtures["subtests"].test(step.label):
                 record = _perform(item, run, step)
-                raise_for_step(record, transcript)
+                raise_for_step(record, read_on)
         finally:
             item.stash[CURRENT_STEP] = None
     report_not_reached(item, run.not_reached(), f"not reached: {run.why_ended()}")
 
 
-def report_step(item: TaskItem, record: StepRecord, label: str, transcript: str) -> None:
+def report_step(item: TaskItem, record: StepRecord, label: str, read_on: Signposts) -> None:
     """Report a step that is over, as a sub-test."""
     __tracebackhide__ = True
     fixtures: Mapping[str, Any] = item.funcargs
     item.stash[CURRENT_STEP] = record
     try:
         with fixtures["subtests"].test(label):
-            raise_for_step(record, transcript)
+            raise_for_step(record, lambda: read_on)
     finally:
         item.stash[CURRENT_STEP] = None
 

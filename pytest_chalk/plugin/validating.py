@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
+from pytest_chalk.plugin.replay import signposted, signposts
 from pytest_chalk.plugin.running import RUN, place_of, report_step
 from pytest_chalk.plugin.state import STATE
 from pytest_chalk.plugin.verdicts import raise_for_run
@@ -40,8 +41,8 @@ def validate_item(item: TaskItem, hook_arguments: Mapping[str, object]) -> None:
         began_s = time.monotonic()
         made = make_check(name, check)
         steps.append(_record(made, len(steps), len(checks), time.monotonic() - began_s))
-        report_step(item, steps[-1], name, transcript="")
-    record = _summed_up(item, state, steps, time.monotonic() - started_s)
+        report_step(item, steps[-1], name, signposts(item.nodeid, "", "", state))
+    record = signposted(_summed_up(item, state, steps, time.monotonic() - started_s), state)
     item.stash[RUN] = record
     raise_for_run(record)
 

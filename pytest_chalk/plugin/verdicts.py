@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 from pytest_chalk.reports.failure_text import render_run_failure, render_step_failure
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pytest_chalk.reports.failure_text import Signposts
     from pytest_chalk.schemas.record import RunRecord, StepRecord
 
 
@@ -22,12 +25,12 @@ class NotMeasured(Verdict):
     """Something broke; there is no score. No `AssertionError`: other reporters say `broken`."""
 
 
-def raise_for_step(step: StepRecord, transcript: str) -> None:
-    """Raise unless the step passed."""
+def raise_for_step(step: StepRecord, signposts: Callable[[], Signposts]) -> None:
+    """Raise unless the step passed; only then `signposts` is asked where to read on."""
     if step.outcome == "passed":
         return
     kind = WorkFellShort if step.outcome in {"failed", "misbehaved"} else NotMeasured
-    raise kind(render_step_failure(step, transcript))
+    raise kind(render_step_failure(step, signposts()))
 
 
 def raise_for_run(run: RunRecord) -> None:

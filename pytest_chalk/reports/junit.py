@@ -9,7 +9,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pytest_chalk.reports.clean import clean, clean_text
-from pytest_chalk.reports.failure_text import render_run_failure, render_step_failure
+from pytest_chalk.reports.failure_text import (
+    render_run_failure,
+    render_step_failure,
+    signposts_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -201,7 +205,7 @@ def _step_element(owner: str, step: StepRecord, run: RunRecord, style: JunitStyl
     if style.properties:
         _add_properties(ET.SubElement(element, "properties"), _step_properties(step))
     if step.outcome != "passed":
-        text = render_step_failure(step, run.transcript)
+        text = render_step_failure(step, signposts_of(run))
         _add_verdict(element, step.outcome, step.reason, text)
     return element
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from pytest_chalk.reports.clean import clean, clean_text
+from pytest_chalk.reports.clean import clean, clean_text, shortened
 from pytest_chalk.reports.table import one_line
 from pytest_chalk.schemas.transcript import (
     AnswersSubmittedEvent,
@@ -34,12 +34,71 @@ MAX_SHOWN_CHARS = 8_000
 """Of one message or tool result. A student that prints a megabyte would push the rest out of
 sight; the file has the whole."""
 
+LAST_TURNS = 3
+"""Of the student's, shown in a failure: enough to see what it was at, and the file has the rest."""
+
+MAX_LAST_TURN_CHARS = 800
+MAX_LAST_CHARS = 4_000
+"""Of one message or tool result in a failure, and of all of them together: a page."""
+
 _WIDTH = 78
 
 
 def render_transcript(events: Sequence[Event]) -> list[str]:
     """Return the lines of a transcript, its longest texts cut visibly in the middle."""
     return [line for event in events for line in _render(event)]
+
+
+def render_last_turns(events: Sequence[Event]) -> str:
+    """Return what was said and done last in the step that the events end with, cut to a page.
+
+    Without the instructions and the judge's word, which a reader of a failure has beside it.
+    """
+    blocks: list[str] = []
+    turns = 0
+    for event, earlier in _last_first(events):
+        if turns == LAST_TURNS:
+            blocks.append("[... earlier turns are in the transcript ...]")
+            break
+        if not _repeats(event, earlier):
+            text = "\n".join(_render(event))
+            blocks.append(shortened(text, MAX_LAST_TURN_CHARS))
+        turns += isinstance(event, MessageAddedEvent) and event.message.role == "assistant"
+    return shortened("\n".join(filter(None, reversed(blocks))), MAX_LAST_CHARS)
+
+
+def _last_first(events: Sequence[Event]) -> Iterator[tuple[Event, Event | None]]:
+    """Yield what was said and done in the last step, backwards, each with the one before it."""
+    said: Event | None = None
+    for event in reversed(events):
+        if isinstance(event, StepStartedEvent):
+            break
+        if isinstance(event, _SAID):
+            if said is not None:
+                yield said, event
+            said = event
+    if said is not None and not _is_instructions(said):
+        yield said, None
+
+
+_SAID = (
+    *(MessageAddedEvent, ToolCallStartedEvent, ToolCallCompletedEvent),
+    *(AnswersSubmittedEvent, RetryEvent),
+)
+
+
+def _is_instructions(first: Event) -> bool:
+    return isinstance(first, MessageAddedEvent) and first.message.role == "user"
+
+
+def _repeats(event: Event, earlier: Event | None) -> bool:
+    """Tell whether a message says what the tool just answered, as that of a solution does."""
+    return (
+        isinstance(event, MessageAddedEvent)
+        and isinstance(earlier, ToolCallCompletedEvent)
+        and event.message.role == "assistant"
+        and event.message.text == earlier.text.rstrip("\n")
+    )
 
 
 def _render(event: Event) -> Iterator[str]:

@@ -14,6 +14,7 @@ from pytest_chalk.authoring.step_clock import StepClock
 from pytest_chalk.errors import BudgetSpent, TaskDefinitionError
 from pytest_chalk.models.judge_models import PlainJudgeModels
 from pytest_chalk.reports.clean import clean_object, clean_text
+from pytest_chalk.reports.transcript_text import render_last_turns
 from pytest_chalk.runner.judge_identity import judge_identity
 from pytest_chalk.runner.kept_workdir import workdir_of_step
 from pytest_chalk.runner.user_code import Misbehaved, Returned, call_user_code, failure_of
@@ -282,7 +283,14 @@ class StepRun:
             judge_usage=self._judge_usage(),
             duration_s=round(time.monotonic() - self._started_s, 6),
             instructions=clean_text(self._instructions),
+            last_turns=self._last_turns("error" if hook_failure else verdict.outcome),
         )
+
+    def _last_turns(self, outcome: Outcome) -> str:
+        """Return what was said last, for the reader of a failure; nobody reads it of a success."""
+        if outcome in {"passed", "skipped"}:
+            return ""
+        return render_last_turns(self._scene.transcript.events)
 
     def _usage(self) -> Usage:
         turns = self._scene.conversation.assistant_turns - self._turns_before

@@ -98,6 +98,11 @@ class TaskRun:
                 self._break(came)
                 return
 
+    @property
+    def transcript_path(self) -> str:
+        """Where the transcript is."""
+        return str(self._transcript.path)
+
     def steps(self) -> Iterator[StepRun]:
         """Yield the steps as long as the task goes on; `record` each before asking for the next."""
         if self.failure is not None or self._scene is None:
@@ -163,7 +168,7 @@ class TaskRun:
             started_at=self._started_at,
             duration_s=round(time.monotonic() - self._started_s, 6),
             config=config,
-            transcript=str(self._transcript.path),
+            transcript=self.transcript_path,
             submissions=str(self._place.saved_in),
             isolation=self._place.box.level,
         )

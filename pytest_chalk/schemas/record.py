@@ -117,6 +117,7 @@ class StepRecord(Frozen):
         judge: Identity of the judge that scored it: changes with its code and arguments.
         judge_usage: What the judge's own questions to a model used; `usage` is the student's.
         failure: What broke, for `error`; also beside a score when only `post_hook` broke.
+        last_turns: What was said and done last, as a person reads it, where it did not pass.
     """
 
     index: int
@@ -135,6 +136,7 @@ class StepRecord(Frozen):
     judge_usage: Usage = Usage()
     duration_s: float = 0.0
     instructions: Text = ""
+    last_turns: Text = ""
 
     @property
     def label(self) -> str:
@@ -152,6 +154,8 @@ class RunRecord(Frozen):
         transcript: Path of the transcript file, or empty when none was written.
         submissions: Where what it handed in is saved, whether there is anything or not.
         isolation: The level that held the student, for example `uid`.
+        read_with: The command that prints the transcript, of a run under pytest that did not pass.
+        run_again_with: The command that makes such a run once more.
     """
 
     schema_version: Literal[1] = 1
@@ -179,6 +183,8 @@ class RunRecord(Frozen):
     submissions: str = ""
     artifacts: str = ""
     isolation: str = ""
+    read_with: Text = ""
+    run_again_with: Text = ""
 
     @property
     def usd(self) -> float | None:

@@ -85,6 +85,21 @@ def test_a_judge_that_did_not_change_is_not_asked(project: Project):
     assert "0 of 1 steps judged again, 0 runs changed" in rejudged(result)[0]
 
 
+def test_a_failure_names_the_session_that_holds_the_transcript_and_judges_it_again(
+    project: Project,
+):
+    plain(project, "43")
+    project.run_apart()
+    first = (project.path / ".chalk/latest").readlink().name
+
+    project.run("--chalk-rejudge=all", "tasks")
+
+    record = project.run_record()
+    again = f"::One[oracle]' --chalk-rejudge=all --chalk-session={first}"
+    assert record["read_with"].split()[:3] == ["pytest-chalk", "show", first]
+    assert again in record["run_again_with"]
+
+
 def test_all_of_them_are_asked_where_that_is_written(project: Project):
     plain(project, "42")
     project.run_apart()

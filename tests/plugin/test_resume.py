@@ -41,9 +41,11 @@ Machine = task("machine", scored("machine", error=MachineError("no disk")))
 FORTY = """
 import time
 for i in range(40):
-    globals()[f"T{i}"] = task(f"t{i}", step("work", Does(
-        lambda i=i: time.sleep(0.05) or count(f"t{i}") or Scoring((i + 1) / 40, {}, True))))
+    judge = Does(
+        lambda i=i: time.sleep(0.05) or count(f"t{i}") or Scoring((i + 1) / 40, {}, True))
+    globals()[f"T{i}"] = task(f"t{i}", step("work", judge, solution=["done"]))
 """
+"""No process of the student's in these: it would take as long as everything else."""
 
 
 @pytest.fixture

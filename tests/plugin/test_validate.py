@@ -79,6 +79,7 @@ def test_a_task_that_its_own_solution_fails_is_found(project: Project):
     assert result.ret == 1
     assert failing(project) == ["oracle passes"]
     assert "it does not withstand: oracle passes" in result.stdout.str()
+    assert "Sound[oracle]' --chalk-validate" in project.run_record()["run_again_with"]
 
 
 def test_a_task_that_a_student_passes_who_does_nothing_is_found_and_its_steps_are_left_out(

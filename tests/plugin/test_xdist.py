@@ -79,6 +79,7 @@ def test_a_judge_that_kills_its_worker_is_reported_once_as_error(project: Projec
     assert (runs["crash"]["outcome"], runs["crash"]["score"]) == ("error", None)
     assert [step["score"] for step in runs["crash"]["steps"]] == [0.7]
     assert "step 2: the worker process died" in runs["crash"]["reason"]
+    assert "pytest 'tasks/one/__init__.py::Crash[oracle]'" in runs["crash"]["run_again_with"]
     assert [e["record"]["task_id"] for e in project.journal() if e["type"] == "run"].count(
         "crash"
     ) == 1

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from pytest_chalk.reports.failure_text import render_run_failure, render_step_failure
+from pytest_chalk.reports.failure_text import (
+    NOWHERE,
+    Signposts,
+    render_run_failure,
+    render_step_failure,
+)
 from pytest_chalk.schemas.record import Failure, LimitHit, RunRecord, StepRecord
 
 BROKEN = Failure(
@@ -24,8 +29,8 @@ def run(**fields):
     return RunRecord(**known | fields)
 
 
-def lines(record, transcript=""):
-    return render_step_failure(record, transcript).splitlines()
+def lines(record, signposts=NOWHERE):
+    return render_step_failure(record, signposts).splitlines()
 
 
 def test_the_first_line_names_step_and_reason():
@@ -35,7 +40,7 @@ def test_the_first_line_names_step_and_reason():
 def test_instructions_metadata_and_transcript_follow():
     record = step(instructions="Do it.\nWell.", metadata={"answer": "43", "list": [1]})
 
-    assert lines(record, "/t.jsonl") == [
+    assert lines(record, Signposts("/t.jsonl", "show r", "pytest r")) == [
         "step 2/3 report: score 0",
         "instructions:",
         "    Do it.",
@@ -43,7 +48,27 @@ def test_instructions_metadata_and_transcript_follow():
         "answer: 43",
         "list: [1]",
         "transcript: /t.jsonl",
+        "read it: show r",
+        "run it again: pytest r",
     ]
+
+
+def test_the_last_turns_stand_between_what_was_asked_and_what_the_judge_said():
+    record = step(instructions="Do it.", last_turns="[assistant] No.\n-> bash", metadata={"a": 1})
+
+    assert lines(record)[2:] == [
+        "    Do it.",
+        "last turns:",
+        "    [assistant] No.",
+        "    -> bash",
+        "a: 1",
+    ]
+
+
+def test_a_run_names_the_commands_that_lead_on():
+    text = render_run_failure(run(reason="x", read_with="show r", run_again_with="pytest r"))
+
+    assert text.splitlines()[1:] == ["read it: show r", "run it again: pytest r"]
 
 
 def test_metadata_of_several_lines_is_indented():
@@ -81,7 +106,7 @@ def test_a_traceback_is_shown_with_its_stage():
 
 
 def test_long_values_are_cut():
-    text = render_step_failure(step(instructions="i" * 50_000, metadata={"a": "m" * 50_000}), "")
+    text = render_step_failure(step(instructions="i" * 50_000, metadata={"a": "m" * 50_000}))
 
     assert len(text) < 5_000
     assert text.count("characters cut") == 2
@@ -106,6 +131,6 @@ def test_a_broken_run_shows_what_was_raised():
 
 
 def test_what_the_student_wrote_cannot_reach_the_terminal_as_control_characters():
-    text = render_step_failure(step(metadata={"said": "\x1b[31m\udcff\x00"}), "")
+    text = render_step_failure(step(metadata={"said": "\x1b[31m\udcff\x00"}))
 
     assert text.endswith(r"said: \x1b[31m\udcff\x00")

@@ -130,8 +130,7 @@ def read_ini(root: Path) -> Mapping[str, object]:
 
 
 def find_session_base(given: str | None = None, *, start: Path | None = None) -> Path:
-    """Return where sessions and the store are kept, as pytest would choose it when called here,
-    or in `start`.
+    """Return where sessions and the store are kept, as pytest would choose it in `start`, or here.
 
     That is the directory `given`, `CHALK_SESSION_DIR`, the project's ini `chalk_session_dir`, or
     `.chalk` in its root.

@@ -10,7 +10,7 @@ from pytest_chalk.errors import MachineError
 from pytest_chalk.plugin.header import render_plan
 from pytest_chalk.plugin.items import TaskItem
 from pytest_chalk.plugin.node_id import model_in
-from pytest_chalk.plugin.replay import REPLAY_KEY
+from pytest_chalk.plugin.replay import REPLAY_KEY, find_replay
 from pytest_chalk.plugin.report_data import ITEM_ATTRIBUTE, RUN_ATTRIBUTE, STEP_ATTRIBUTE
 from pytest_chalk.plugin.resuming import restore
 from pytest_chalk.plugin.state import SESSION_KEY, only_looks
@@ -41,7 +41,7 @@ class Controller:
         """Give a worker of xdist the session's id, and how pytest was started."""
         state = self._account.state
         node.workerinput[SESSION_KEY] = state.directory.session_id
-        node.workerinput[REPLAY_KEY] = tuple(state.replay)
+        node.workerinput[REPLAY_KEY] = tuple(find_replay(state))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionstart(self) -> None:

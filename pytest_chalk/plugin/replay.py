@@ -6,6 +6,8 @@ import os
 import shlex
 from typing import TYPE_CHECKING, NamedTuple
 
+import pytest
+
 from pytest_chalk.discovery.settings import find_session_base
 from pytest_chalk.errors import RunOptionError
 from pytest_chalk.plugin.node_id import model_in
@@ -16,8 +18,6 @@ from pytest_chalk.reports.failure_text import Signposts
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-
-    import pytest
 
     from pytest_chalk.plugin.state import ChalkState
     from pytest_chalk.schemas.record import RunRecord
@@ -67,10 +67,20 @@ class Replay(NamedTuple):
         return shlex.join(["pytest-chalk", "show", session_id, run_id, *where])
 
 
+_KNOWN = pytest.StashKey[Replay]()
+
+
 def find_replay(state: ChalkState) -> Replay:
-    """Return how this session was started; a worker gets it from its controller."""
+    """Return how this session was started, found out at the first call."""
+    known = state.config.stash.get(_KNOWN, None)
+    if known is None:
+        known = state.config.stash[_KNOWN] = _look(state)
+    return known
+
+
+def _look(state: ChalkState) -> Replay:
     given = getattr(state.config, "workerinput", {}).get(REPLAY_KEY)
-    if given is not None:
+    if given is not None:  # a worker, and this is its controller's
         options, models, root, session_dir = given
         return Replay(tuple(options), tuple(models), root, session_dir)
     config = state.config
@@ -97,7 +107,7 @@ def signposts(nodeid: str, run_id: str, transcript: str, state: ChalkState) -> S
 
 
 def _commands(nodeid: str, run_id: str, state: ChalkState) -> dict[str, str]:
-    replay, session_id = state.replay, state.directory.session_id
+    replay, session_id = find_replay(state), state.directory.session_id
     if state.rejudged is not None:
         session_id = state.rejudged.log.session_id  # whose transcripts they are
     read_with = replay.read_with(session_id, run_id) if run_id else ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from pytest_chalk.discovery.settings import DiscoverySettings
     from pytest_chalk.plugin.budget import SessionPurse
     from pytest_chalk.plugin.rejudged import Rejudged
-    from pytest_chalk.plugin.replay import Replay
     from pytest_chalk.plugin.resumed import Resumed
     from pytest_chalk.plugin.settings import SessionSettings
     from pytest_chalk.runner.students import Student
@@ -43,13 +41,6 @@ class ChalkState:
     rejudged: Rejudged | None = None
     students: dict[str, Student] = field(default_factory=dict)
     judges: dict[str, Model] = field(default_factory=dict)
-
-    @cached_property
-    def replay(self) -> Replay:
-        """How pytest was started; found out when the first run does not pass."""
-        from pytest_chalk.plugin.replay import find_replay
-
-        return find_replay(self)
 
     def student(self, name: str) -> Student:
         """Return the student of that name, made once per process.

@@ -11,17 +11,17 @@ from pytest_chalk.authoring.judge import checked_scoring
 from pytest_chalk.authoring.judging import Judging, enter_judging
 from pytest_chalk.authoring.ports import StepWork
 from pytest_chalk.authoring.step_clock import StepClock
-from pytest_chalk.errors import BudgetSpent, TaskDefinitionError
+from pytest_chalk.errors import BudgetSpent
 from pytest_chalk.models.judge_models import PlainJudgeModels
 from pytest_chalk.reports.clean import clean_object, clean_text
 from pytest_chalk.reports.transcript_text import render_last_turns
 from pytest_chalk.runner.judge_identity import judge_identity
 from pytest_chalk.runner.kept_workdir import workdir_of_step
+from pytest_chalk.runner.step_members import instructions_of, judge_of, rule_of
 from pytest_chalk.runner.user_code import Misbehaved, Returned, call_user_code, failure_of
 from pytest_chalk.runner.verdict import is_partial, passes, reason_for_failing, step_names
 from pytest_chalk.sandbox import keep_workdir, save_student_artifact
 from pytest_chalk.schemas.chat import Message
-from pytest_chalk.schemas.plain import as_finite
 from pytest_chalk.schemas.record import (
     Failure,
     LimitHit,
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pytest_chalk.authoring.conversation import Conversation
-    from pytest_chalk.authoring.judge import Judge
     from pytest_chalk.authoring.judging import JudgeModels
     from pytest_chalk.authoring.ports import Agent, ModelReply
     from pytest_chalk.authoring.step import Step
@@ -189,7 +188,7 @@ class StepRun:
         """Give the instructions and wait for the student; return the limit that ended its work."""
         step, scene = self._step, self._scene
         self._instructions = scene.config.resolve_step_instructions(
-            _value("instructions", lambda: _instructions_of(step)), self.index
+            _value("instructions", lambda: instructions_of(step)), self.index
         )
         clock = StepClock(scene.config.resolve_step_time_limit(self.index))
         scene.conversation.add(Message(role="user", content=self._instructions))
@@ -211,7 +210,7 @@ class StepRun:
         """Run the scoring stages, each of which may find the student out."""
         step = self._step
         _watched_value("pre_scoring_hook", step.pre_scoring_hook)
-        judge = _watched_value("judge", lambda: _judge_of(step))
+        judge = _watched_value("judge", lambda: judge_of(step))
         self._judge = judge_identity(step, judge)
         if self._judge == self._known_judge:
             raise _SameJudgeError
@@ -245,7 +244,7 @@ class StepRun:
                 message=scoring.void,
             )
             return _Verdict("error", failure.summary, scoring, failure, limit)
-        rule = _value("pass_score", lambda: _rule_of(self._step)) or self._scene.rule
+        rule = _value("pass_score", lambda: rule_of(self._step)) or self._scene.rule
         if passes(scoring, rule):
             partial = is_partial(scoring, rule)
             return _Verdict("passed", scoring=scoring, limit=limit, partial=partial)
@@ -360,43 +359,6 @@ def _too_late(stage: str, found: Misbehaved) -> Failure:
         exception_type="StudentMisbehaviorError",
         message=f"{found.message}\n(raised outside scoring: use pre_scoring_hook, judge or tool)",
     )
-
-
-def _instructions_of(step: Step) -> str:
-    instructions = step.instructions
-    if isinstance(instructions, str):
-        return instructions
-    raise TaskDefinitionError(
-        where=f"{type(step).__name__}.instructions",
-        problem=f"is {instructions!r}, which is no text",
-        fix="Declare it with @property and return a str",
-    )
-
-
-def _judge_of(step: Step) -> Judge:
-    judge = step.judge
-    if callable(getattr(judge, "evaluate", None)):
-        return judge
-    raise TaskDefinitionError(
-        where=f"{type(step).__name__}.judge",
-        problem=f"is {judge!r}, which is no judge",
-        fix="Declare it with @property and return a Judge, for example RegexJudge([...])",
-    )
-
-
-def _rule_of(step: Step) -> PassRule | None:
-    own = step.pass_score
-    if own is None:
-        return None
-    where = f"{type(step).__name__}.pass_score"
-    pass_score = as_finite(own)
-    if pass_score is None:
-        raise TaskDefinitionError(
-            where=where,
-            problem=f"is {own!r}, which is no finite number",
-            fix="Return a number, or None to leave it to the options",
-        )
-    return PassRule(pass_score=pass_score, source=where)
 
 
 def _on_limit(config: RunConfig, limit: LimitHit) -> OnLimit:

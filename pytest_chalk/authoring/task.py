@@ -88,7 +88,7 @@ class Task(ABC):
 
     @property
     def data_mounts(self) -> list[DataMount]:
-        """Data sets to mount, where a backend can."""
+        """Data sets that have to be there: a backend mounts them, or somebody put them there."""
         return []
 
     def configure_tools(self) -> None:  # noqa: B027 - a hook that most tasks leave alone

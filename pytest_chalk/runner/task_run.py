@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_chalk.authoring.conversation import Conversation
 from pytest_chalk.errors import MachineError, RunOptionError, TaskDefinitionError
 from pytest_chalk.reports.clean import clean_object, clean_text
+from pytest_chalk.runner.data_mounts import check_data_mounts
 from pytest_chalk.runner.kept_workdir import forget_workdirs
 from pytest_chalk.runner.readable import data_folders_of, hide_task, refuse_leaky_box
 from pytest_chalk.runner.step_run import StepRun, StepScene, names_of
@@ -194,6 +195,7 @@ class TaskRun:
         if data:
             yield "data folders", lambda: lay_out(data, self._place.box.slot)
         yield "pre_hook", lambda: self._run_pre_hook(task, hook_arguments)
+        yield "data_mounts", lambda: check_data_mounts(task, self._place.box)
         yield "steps", lambda: self._read_steps(task)
         yield "system_prompt", lambda: self._say_system_prompt(task)
 
@@ -301,6 +303,7 @@ def task_run(spec: RunSpec, place: RunPlace) -> Iterator[TaskRun]:
         artifacts_dir=place.directory / "artifacts",
         submissions_dir=place.saved_in,
         save_submission_kwargs=place.save_submission_kwargs,
+        keeps_artifacts=spec.config.save_artifacts,
     )
     try:
         with enter_run(current):

@@ -21,18 +21,21 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-def save_artifact(config: object, path: Path | str) -> None:  # noqa: ARG001 - the seeds pass it
+def save_artifact(config: object, path: Path | str) -> None:
     """Copy a trusted file or folder into the current run's artifacts.
 
-    Nothing happens outside of a run or when there is no such file. A second artifact of one name
+    Nothing happens outside of a run, when there is no such file, or where the run config's
+    `save_artifacts` is false. A second artifact of one name
     gets a number rather than the first one's place. Links are copied as links.
 
     Args:
-        config: The run's configuration, as task code has it; what is kept does not depend on it.
+        config: The run's configuration, as task code has it.
         path: Ours, never the student's: a saved submission, a log.
     """
     source, run = Path(path), find_run()
-    if run is None or not (source.exists() or source.is_symlink()):
+    if run is None or not (run.keeps_artifacts and getattr(config, "save_artifacts", True)):
+        return
+    if not (source.exists() or source.is_symlink()):
         return
     target = _new_place(run.artifacts_dir, source)
     if source.is_relative_to(run.submissions_dir):
@@ -52,7 +55,7 @@ def save_student_artifact(path: Path | str) -> None:
     what cannot be copied is nothing to blame it for. A relative path is one in the workdir.
     """
     run = find_run()
-    if run is None or run.is_judged_again:
+    if run is None or run.is_judged_again or not run.keeps_artifacts:
         return
     source = run.box.paths.workdir / path
     target = _new_place(run.artifacts_dir, source)

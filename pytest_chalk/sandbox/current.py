@@ -28,6 +28,10 @@ class CurrentRun:
     save_submission_kwargs: Mapping[str, Any] = field(default_factory=dict)
     """Options of `save_submission` that hold for every submission the run collects."""
 
+    keeps_artifacts: bool = True
+    """False by the run config's `save_artifacts`. Submissions are kept all the same: judges need
+    them, and whoever judges again."""
+
     is_judged_again: bool = False
     """The student is long gone: what it handed in then is found, not collected."""
 

@@ -8,7 +8,10 @@ from pytest_chalk.schemas.frozen import Frozen
 
 
 class DataMount(Frozen):
-    """A named, versioned data set at a path inside the box. Only a hosting backend mounts it."""
+    """A named, versioned data set at a path inside the box.
+
+    Only a hosting backend mounts it. Here a run is an error where the path is not there already.
+    """
 
     name: str
     version: str

@@ -35,6 +35,7 @@ class RunConfig(Frozen):
         extra_config: Free for the task. Three keys are the package's own:
             `extra_task_instructions` and `task_instructions_override` (text for all steps, or a
             list with one text per step) and `extra_artifact_paths` (a path or a list of paths).
+        save_artifacts: Whether artifacts are kept. Submissions always are.
     """
 
     model_config = ConfigDict(extra="ignore")  # configs of other releases and systems name more

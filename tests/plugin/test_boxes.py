@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from plugin.conftest import Project
 
@@ -87,3 +89,56 @@ def test_a_hardware_is_given_to_the_box(project: Project):
     )
 
     assert project.run_apart().ret == 0
+
+
+MOUNTING = """
+from chalk.schemas.data_mount import DataMount
+
+One = task("one", step("see", RegexJudge([re.compile("42")]), solution="cat {path}"),
+           data_mounts=[DataMount(name="corpus", version="2", container_path="{path}")])
+"""
+
+
+def test_a_data_set_that_is_not_there_is_an_error_of_the_machine_not_of_the_student(
+    project: Project,
+):
+    project.task("one", MOUNTING.format(path="/data/corpus-of-nobody"))
+
+    result = project.run_apart("--chalk-model=noop")
+
+    assert result.ret == 1
+    (record,) = [record_of(entry) for entry in project.journal() if record_of(entry)]
+    assert (record["outcome"], record["score"]) == ("error", None)
+    assert record["failure"]["blame"] == "machine"
+    for part in ("'corpus', version '2'", "'/data/corpus-of-nobody'", "student_data/"):
+        assert part in record["failure"]["message"]
+
+
+def test_a_data_set_that_is_there_is_what_the_student_reads(project: Project):
+    project.task("one", MOUNTING.format(path="/usr/share").replace("cat", "echo 42; ls -d"))
+
+    assert project.run_apart().ret == 0
+
+
+def test_a_data_mount_at_a_relative_path_is_the_authors_error(project: Project):
+    project.task("one", MOUNTING.format(path="data"))
+
+    project.run_apart()
+
+    (record,) = [record_of(entry) for entry in project.journal() if record_of(entry)]
+    assert (record["outcome"], record["failure"]["blame"]) == ("error", "author")
+    assert "relative path 'data'" in record["failure"]["message"]
+
+
+def test_artifacts_are_kept_unless_the_run_config_says_no_and_submissions_always(
+    answers: Project,
+):
+    answers.file("run.json", json.dumps({"extra_config": {"extra_artifact_paths": "data"}}))
+    assert answers.run_apart("--chalk-config=run.json").ret == 0
+    kept = {path.name for path in (answers.path / ".chalk/latest/runs").glob("*/artifacts/*")}
+    assert kept == {"out", "data"}
+
+    answers.file("run.json", json.dumps({"save_artifacts": False}))
+    assert answers.run_apart("--chalk-config=run.json").ret == 0
+    assert not list((answers.path / ".chalk/latest/runs").glob("*/artifacts"))
+    assert list((answers.path / ".chalk/latest/runs").glob("*/submissions/1/out"))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from pytest_chalk.errors import RunOptionError
+from pytest_chalk.plugin.config_models import FIELDS, read_config_models
 from pytest_chalk.plugin.parsers import (
     boolean,
     one_of,
@@ -22,15 +23,13 @@ from pytest_chalk.schemas.run_config import RunConfig
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from pytest_chalk.plugin.config_models import ConfigModels
     from pytest_chalk.plugin.option_reader import OptionReader
     from pytest_chalk.plugin.options import Given
 
 _NOT_OURS = frozenset(
     {
         "agent",
-        "model_api_key",
-        "rubric_judge_model",
-        "rubric_judge_api_key",
         "mcp_server_config",
         "websocket_config",
         "transcript_file",
@@ -52,8 +51,8 @@ _FIELDS = {
 """Fields of the run config that have an option of their own."""
 
 
-def read_run_config(reader: OptionReader) -> RunConfig:
-    """Return the config file's values with what options say instead.
+def read_run_config(reader: OptionReader) -> tuple[RunConfig, ConfigModels]:
+    """Return the config file's values with what options say instead, and what it says of models.
 
     An option overrides a field of the file if it comes from at least as near to the user: one in
     an ini file does not override a file named on the command line.
@@ -63,14 +62,16 @@ def read_run_config(reader: OptionReader) -> RunConfig:
     """
     given, path = reader.given("config"), reader.path("config")
     where = f"{given.source}={given.text}" if given else "options"
-    fields = _read_file(path, where) if path else {}
+    found = _read_file(path, where) if path else {}
+    models = read_config_models(found, where, given.rank if given else 0)
+    fields = {name: value for name, value in found.items() if name in RunConfig.model_fields}
     checked = _validated(fields, where)
     overrides = {
         field: value
         for field, value in _options(reader, checked.extra_config).items()
         if field not in fields or _rank(reader, _FIELDS[field]) >= (given.rank if given else 0)
     }
-    return _validated({**checked.model_dump(), **overrides}, "options")
+    return _validated({**checked.model_dump(), **overrides}, "options"), models
 
 
 def _rank(reader: OptionReader, noun: str) -> int:
@@ -110,7 +111,7 @@ def _extra(from_file: object, given: Given) -> dict[str, Any]:
 
 
 def _read_file(path: Path, where: str) -> dict[str, Any]:
-    """Return the fields of a config file that are ours."""
+    """Return the fields of a config file, all of which are known."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -120,14 +121,14 @@ def _read_file(path: Path, where: str) -> dict[str, Any]:
             where, f"holds a {type(found).__name__}", fix="Write a JSON object of run config fields"
         )
     known = set(RunConfig.model_fields)
-    for name in sorted(set(found) - known - _NOT_OURS):
+    for name in sorted(set(found) - known - FIELDS - _NOT_OURS):
         near = get_close_matches(name, known, n=1)
         raise RunOptionError(
             where,
             f"has the unknown field {name!r}",
             fix=f"Write {near[0]!r}" if near else f"Use fields of: {', '.join(sorted(known))}",
         )
-    return {name: value for name, value in found.items() if name in known}
+    return found
 
 
 def _validated(fields: dict[str, Any], where: str) -> RunConfig:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from pytest_chalk.models.cassette import CassetteMode
     from pytest_chalk.models.pricing import PriceTable
+    from pytest_chalk.plugin.config_models import ApiKeys, ConfigModels
     from pytest_chalk.plugin.rejudged import Rejudged
     from pytest_chalk.sandbox.isolation import Asked
     from pytest_chalk.schemas.run_config import RunConfig
@@ -75,6 +76,7 @@ class SessionSettings:
     models: tuple[str, ...]
     models_source: str
     model_settings: ModelSettings
+    api_keys: ApiKeys
     budget: Budget
     prices: PriceTable | None
     judge: JudgeChoice
@@ -98,6 +100,11 @@ class SessionSettings:
     junit_properties: bool
     results: ResultSettings
 
+    def settings_of(self, name: str, *, for_judge: bool) -> ModelSettings:
+        """Return what the model of that name is made with."""
+        key = self.api_keys.find(name, for_judge=for_judge)
+        return replace(self.model_settings, api_key=key)
+
 
 def read_settings(config: pytest.Config) -> SessionSettings:
     """Return the session's settings.
@@ -107,7 +114,7 @@ def read_settings(config: pytest.Config) -> SessionSettings:
             accepted.
     """
     reader = OptionReader(config)
-    run_config = read_run_config(reader)
+    run_config, file = read_run_config(reader)
     pass_score = reader.read("pass-score", finite, None)
     models = _models(reader, run_config)
     allow_paid = reader.read("allow-paid", boolean, default=False)
@@ -115,12 +122,13 @@ def read_settings(config: pytest.Config) -> SessionSettings:
         models=models.texts,
         models_source=models.source,
         model_settings=_model_settings(reader, run_config),
+        api_keys=file.keys(models.texts),
         budget=Budget(
             token_limit=reader.read("token-limit", positive_count, None),
             usd_limit=reader.read("usd-limit", positive_amount, None),
         ),
         prices=_read_prices(reader),
-        judge=_judge(reader),
+        judge=_judge(reader, file),
         allow_paid=models.rank == ON_COMMAND_LINE or allow_paid,
         allow_paid_everywhere=allow_paid,
         isolation=cast("Asked", reader.read("isolation", one_of(*SATISFIES), "auto")),
@@ -200,8 +208,11 @@ def _read_prices(reader: OptionReader) -> PriceTable | None:
         ) from None
 
 
-def _judge(reader: OptionReader) -> JudgeChoice:
+def _judge(reader: OptionReader, file: ConfigModels) -> JudgeChoice:
     given = reader.given("judge-model")
+    if file.judge is not None and (given is None or given.rank < file.rank):
+        source = "the run config's rubric_judge_model"
+        return JudgeChoice(file.judge, source, file.rank == ON_COMMAND_LINE)
     if given is None:
         return JudgeChoice()
     name = reader.read("judge-model", word, None)

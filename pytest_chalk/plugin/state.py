@@ -84,10 +84,11 @@ class ChalkState:
     def _make_provider_model(self, name: str, where: _Naming) -> Model:
         from pytest_chalk.models.registry import accepted_names, is_paid, make_model
 
-        settings = self.settings.model_settings
+        for_judge = where.option == "--chalk-judge-model"
+        settings = self.settings.settings_of(name, for_judge=for_judge)
         model = make_model(name, settings)
         if model is None:
-            own = BUILT_IN if where.option == "--chalk-model" else ()
+            own = () if for_judge else BUILT_IN
             raise RunOptionError(
                 where.source,
                 f"{name!r} is unknown",

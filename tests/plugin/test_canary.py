@@ -148,3 +148,104 @@ def test_a_key_named_by_another_variable_is_hidden_too(
     assert record["outcome"] == "error"
     assert "TEAM_THING" in record["reason"] + str(record["steps"])
     assert_nowhere(asking, result, "runs/*.jsonl")
+
+
+def configured(project: Project, **fields: str) -> None:
+    project.file("run.json", json.dumps(fields))
+
+
+@pytest.mark.parametrize(
+    ("prefix", "status"), [("openai", 401), ("openai", 200), ("anthropic", 401)]
+)
+def test_a_key_whose_variable_a_config_file_names_is_used_and_hidden(
+    asking: Project, monkeypatch: pytest.MonkeyPatch, echo: str, prefix: str, status: int
+):
+    monkeypatch.delenv(f"{prefix.upper()}_API_KEY")
+    monkeypatch.setenv(f"{prefix.upper()}_BASE_URL", f"{echo}/{status}")
+    monkeypatch.setenv("TEAM_THING", CANARY)
+    configured(asking, model=f"{prefix}/m", model_api_key="$TEAM_THING")
+
+    result = asking.run(
+        "--chalk-config=run.json", "-v", "-l", "--tb=long", "--chalk-cassette=record"
+    )
+
+    record = asking.run_record()
+    assert record["outcome"] == ("passed" if status == 200 else "error"), result.stdout.str()
+    # It was sent, for the server could say it back.
+    assert "[key]" in json.dumps([asking.events(), record])
+    assert status == 200 or "Set TEAM_THING" in record["reason"]
+    assert_nowhere(asking, result, "runs/*.jsonl", *["cassettes/*.json"] * (status == 200))
+
+
+def test_the_judges_model_of_a_config_file_has_a_key_of_its_own(
+    asking: Project, monkeypatch: pytest.MonkeyPatch, echo: str
+):
+    asking.task(
+        "one",
+        """
+        from chalk.judges import RubricJudge
+
+        rubric = RubricJudge([{"criterion": "It is good.", "weight": 1}])
+        One = task("one", step("work", rubric, solution="echo said"))
+        """,
+    )
+    monkeypatch.delenv("ANTHROPIC_API_KEY")
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", f"{echo}/401")
+    monkeypatch.setenv("JUDGE_THING", CANARY)
+    configured(asking, rubric_judge_model="anthropic/m", rubric_judge_api_key="${JUDGE_THING}")
+
+    result = asking.run("--chalk-config=run.json", "-v", "-l", "--tb=long")
+
+    reason = asking.run_record()["reason"]
+    assert ("[key]" in reason, "Set JUDGE_THING" in reason) == (True, True), reason
+    assert_nowhere(asking, result, "runs/*.jsonl")
+
+
+@pytest.mark.parametrize("field", ["model_api_key", "rubric_judge_api_key"])
+def test_a_key_in_a_config_file_itself_is_refused_and_not_shown(asking: Project, field: str):
+    configured(asking, **{field: CANARY})
+
+    result = asking.run("--chalk-config=run.json", "-v", "-l", "--tb=long")
+
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(
+        [f"*--chalk-config=run.json*has a {field} that is no name*$TEAM_KEY*"]
+    )
+    assert CANARY not in result.stdout.str() + result.stderr.str()
+
+
+def test_a_key_of_a_config_file_goes_to_no_other_provider(
+    asking: Project, monkeypatch: pytest.MonkeyPatch, echo: str
+):
+    monkeypatch.delenv("ANTHROPIC_API_KEY")
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", "https://api.anthropic.example")
+    monkeypatch.setenv("TEAM_THING", CANARY)
+    configured(asking, model="openai/m", model_api_key="$TEAM_THING")
+
+    result = asking.run("--chalk-config=run.json", "--chalk-model=anthropic/m")
+
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(["*'anthropic/m'*has no API key*Set ANTHROPIC_API_KEY*"])
+
+
+def test_a_key_that_may_be_of_several_providers_is_a_usage_error(asking: Project):
+    configured(asking, model_api_key="$TEAM_THING")
+
+    result = asking.run(
+        "--chalk-config=run.json", "--chalk-model=anthropic/m", "--chalk-model=openai/m"
+    )
+
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(["*model_api_key, and the models are of anthropic, openai*"])
+
+
+def test_a_variable_of_a_config_file_that_is_not_set_is_named(
+    asking: Project, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("OPENAI_BASE_URL", "https://api.openai.example/v1")
+    configured(asking, model="openai/m", model_api_key="$TEAM_THING")
+
+    result = asking.run("--chalk-config=run.json")
+
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(["*'openai/m'*has no API key*Set TEAM_THING*"])

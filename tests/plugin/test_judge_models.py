@@ -84,6 +84,36 @@ def test_the_option_may_stand_elsewhere(graded: Project, monkeypatch, where: str
     assert graded.run().ret == 0
 
 
+def test_a_config_file_may_name_the_judges_model_and_the_command_line_another(graded: Project):
+    graded.file("run.json", '{"rubric_judge_model": "acme/grader"}')
+    graded.ini("chalk_judge_model = acme/both")  # farther away than a file of the command line
+
+    named = {}
+    for arguments in ([], ["--chalk-judge-model=acme/both"]):
+        assert graded.run("--chalk-config=run.json", *arguments).ret == 0
+        named[len(arguments)] = graded.run_record()["steps"][0]["metadata"]["judge model"]
+
+    assert named == {0: "acme/grader", 1: "acme/both"}
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ('{"rubric_judge_model": 7}', "rubric_judge_model is 7*Name a model"),
+        ('{"rubric_judge_model": "nobody"}', "rubric_judge_model*'nobody' is unknown"),
+    ],
+)
+def test_a_judges_model_of_a_config_file_that_cannot_be_used_is_a_usage_error(
+    graded: Project, content: str, said: str
+):
+    graded.file("run.json", content)
+
+    result = graded.run("--chalk-config=run.json")
+
+    assert result.ret == 4
+    result.stderr.fnmatch_lines([f"*{said}*"])
+
+
 def test_the_runs_own_model_grades_where_no_other_is_named(graded: Project):
     result = graded.run("--chalk-model=acme/both", "--chalk-allow-readable-tasks")
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+import os
 import threading
 import traceback
 from types import CoroutineType
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pytest_chalk.authoring.scorer import EvaluationScorerResult
 from pytest_chalk.schemas.plain import as_finite, encodable
+from pytest_chalk.schemas.secret_text import secrets_of, without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -104,7 +106,8 @@ def _shown(error: BaseException) -> str:
     frames = traceback.extract_tb(error.__traceback__)[1:]
     place = f" ({frames[-1].filename.rpartition('/')[2]}:{frames[-1].lineno})" if frames else ""
     name = type(error).__name__
-    return encodable(f"{name}: {text[:MAX_ERROR_CHARS]}" if text else name) + place
+    shown = without_secrets(text, secrets_of(os.environ))[:MAX_ERROR_CHARS]
+    return encodable(f"{name}: {shown}" if shown else name) + place
 
 
 class _Loop:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from typing import TYPE_CHECKING
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 from pytest_chalk.errors import TaskDefinitionError
 from pytest_chalk.evaluations.driver import driver_of, forget_driver
 from pytest_chalk.schemas.evaluation import EvaluationRunExecutionMode
+from pytest_chalk.schemas.secret_text import secrets_of, without_secrets
 from pytest_chalk.store.workers import HEARTBEAT_S
 
 if TYPE_CHECKING:
@@ -75,7 +77,7 @@ def _look_for_problem(place: Place, run_id: str) -> None:
     """Fail a run whose code cannot be had: nobody else would ever say so."""
     problem = driver_of(place, run_id).problem
     if isinstance(problem, TaskDefinitionError):
-        place.ends.fail(run_id, str(problem))
+        place.ends.fail(run_id, without_secrets(str(problem), secrets_of(os.environ)))
     elif problem is not None:
         raise problem
 

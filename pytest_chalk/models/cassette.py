@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pytest_chalk.authoring.ports import ModelReply
 from pytest_chalk.errors import CassetteMissError
 from pytest_chalk.schemas.chat import Message
+from pytest_chalk.schemas.secret_text import without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -35,19 +36,6 @@ _VARYING = (
     (re.compile(r"Time remaining: \d+ seconds"), "Time remaining: {SECONDS} seconds"),
     (re.compile(r"DATA-[0-9a-f]{32}"), "DATA-{NONCE}"),  # what a rubric's judge fences with
 )
-_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
-SECRET_MIN_CHARS = 8
-"""Of a variable's value to be taken for a secret: shorter ones are words that texts are full of."""
-
-
-def secrets_of(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return what to write in place of each secret in the environment, longest first."""
-    found = {
-        value: f"[{name} redacted]"
-        for name, value in environ.items()
-        if _SECRET_NAME.search(name) and len(value) >= SECRET_MIN_CHARS
-    }
-    return dict(sorted(found.items(), key=lambda item: -len(item[0])))
 
 
 @dataclass
@@ -111,8 +99,7 @@ class Cassette:
         return _mapped(value, self._restored_text)
 
     def _normalised_text(self, text: str) -> str:
-        for secret, instead in self.secrets.items():
-            text = text.replace(secret, instead)
+        text = without_secrets(text, self.secrets)
         for path, name in self.paths.items():
             text = text.replace(path, name)
         for pattern, instead in _VARYING:

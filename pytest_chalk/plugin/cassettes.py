@@ -8,7 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from pytest_chalk.models.cassette import Cassette, secrets_of
+from pytest_chalk.models.cassette import Cassette
+from pytest_chalk.schemas.secret_text import secrets_of
 from pytest_chalk.store.session_directory import file_name
 
 if TYPE_CHECKING:

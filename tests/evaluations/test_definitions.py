@@ -85,6 +85,7 @@ def test_metadata_that_is_no_json_mapping_is_a_type_error(dataset, metadata):
 @pytest.mark.parametrize(
     ("changes", "error", "says"),
     [
+        ({"name": ""}, ValueError, "name is a text"),
         ({"name": "  "}, ValueError, "name is a text"),
         ({"scorers": []}, ValueError, "at least one scorer"),
         ({"scorers": shout}, TypeError, "list of scorers"),

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import pytest
 from evaluations.conftest import Counter, printed_json, run_script, shout
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from pytest_chalk.evaluations import (
     DatasetClient,
     Evaluation,
     EvaluationError,
+    EvaluationRunStatus,
     EvaluationSuite,
     function,
     get_call_context,
@@ -208,12 +211,13 @@ def test_the_header_is_the_new_run_and_the_source_is_told_too(run):
 
     def which(output):
         context = get_call_context()
-        seen.append((context["x-chalk-evaluation-run-id"], context["x-chalk-source-run-id"]))
+        names = ("x-chalk-evaluation-run-id", "x-chalk-source-run-id", "x-chalk-session-id")
+        seen.append(tuple(context[name] for name in names))
         return 1
 
     rescored = run.rescore(scorers=[which]).wait()
 
-    assert seen == [(rescored.id, run.id)] * 4
+    assert sorted(seen) == [(rescored.id, run.id, f"{rescored.id}:{row}") for row in range(4)]
 
 
 def test_rows_are_read_from_the_result_not_from_the_dataset(run, dataset, store):
@@ -259,13 +263,96 @@ def test_bad_scorers_make_neither_run_nor_evaluation(run):
     assert len(list(suite.evaluations())) == before
 
 
-def test_only_a_run_that_succeeded_can_be_rescored(dataset, evaluation):
-    pending = evaluation.run()
-    canceled = evaluation.run().cancel()
+@pytest.mark.parametrize(
+    "status", [status for status in EvaluationRunStatus if status != "succeeded"]
+)
+def test_only_a_run_that_succeeded_can_be_rescored(evaluation, store, status):
+    run = evaluation.run()
+    with open_place(store).store.database.writing() as writer:
+        writer.write("UPDATE runs SET status = ? WHERE id = ?", (status.value, run.id))
 
-    for run in (pending, canceled):
-        with pytest.raises(EvaluationError, match="only a run that succeeded"):
-            run.rescore()
+    with pytest.raises(EvaluationError, match=f"it is {status.value}, and only a run that"):
+        run.rescore()
+    assert [each.id for each in evaluation.runs()] == [run.id]
+
+
+def test_a_new_evaluation_has_the_same_name_however_often_it_is_made(run):
+    made = [run.rescore(scorers=[EXACT]).evaluation_id for _ in range(2)]
+
+    assert len(set(made)) == 2
+    assert {Evaluation.from_id(each).name for each in made} == {"n (rescored)"}
+
+
+def test_both_ways_to_rescore_into_an_evaluation_do_the_same(run, dataset, task):
+    added = Counter(lambda output: 0.5, name="added", inputs=("output",))
+    target = create(dataset, task.function, [EXACT, added.function])
+
+    made = [run.rescore(evaluation=target), run.rescore(evaluation=target.id), target.rescore(run)]
+    made += [target.rescore(run.id)]
+    finals = [each.wait() for each in made]
+
+    assert [final.rows() for final in finals] == [finals[0].rows()] * 4
+    assert {final.evaluation_id for final in finals} == {target.id}
+    assert len(added.calls) == 4 * 4
+    assert task.calls == []
+
+
+@st.composite
+def worlds(draw):
+    """Which rows fail in the source, by function; what is rescored; whether tasks are retried."""
+    rows = st.sets(st.sampled_from(ALL))
+    failing = {name: draw(rows) for name in ("task", "by_output", "by_column", "by_both")}
+    wanted = st.lists(
+        st.sampled_from(["by_output", "by_column", "by_both", "added"]), min_size=1, unique=True
+    )
+    return failing, draw(wanted), draw(st.booleans())
+
+
+@settings(
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(worlds())
+def test_a_rescore_never_repeats_a_good_call_and_never_copies_a_bad_one(dataset, world):
+    failing, wanted, retry = world
+    inputs = {
+        "by_output": ("output",), "by_column": ("question",), "added": ("output",),
+        "by_both": ("output", "question"),
+    }  # fmt: skip
+    task = Counter(str.upper, failing["task"], "task")
+    counters = {
+        name: Counter(
+            lambda *values: float(len(values[0])),
+            {row.upper() if own[0] == "output" else row for row in failing.get(name, ())},
+            name,
+            own,
+        )
+        for name, own in inputs.items()
+    }
+    before = [counters[name].function for name in inputs if name != "added"]
+    run = create(dataset, task.function, before).run().wait()
+    for counter in (task, *counters.values()):
+        counter.calls.clear()
+        counter.fail_on.clear()
+
+    rescored = run.rescore(
+        scorers=[counters[name].function for name in wanted], retry_failed_task=retry
+    ).wait()
+
+    retried = failing["task"] if retry else set()
+    assert set(task.calls) == retried
+    assert len(task.calls) == len(retried)
+    for name, own in inputs.items():
+        reads_output = own[0] == "output"
+        due = set(ALL) if name == "added" else set(failing[name])
+        if reads_output:  # nothing is scored where there still is no output
+            due = (due - failing["task"]) | retried
+        called = [call.lower() for call in counters[name].calls]
+        assert sorted(called) == (sorted(due) if name in wanted else []), name
+        if name in wanted:
+            blank = failing["task"] - retried if reads_output else set()
+            found = dict(zip(ALL, column(rescored, f"{name}_value"), strict=True))
+            assert found == {row: None if row in blank else float(len(row)) for row in ALL}
+            assert column(rescored, f"{name}_error") == [None] * 4
 
 
 def test_a_rescored_run_can_be_rescored(run, task):

@@ -10,8 +10,9 @@ import pytest
 from pytest_chalk.authoring.ports import ModelReply, ModelRequest, ToolSchema
 from pytest_chalk.errors import CassetteMissError
 from pytest_chalk.models import ScriptedModel, call
-from pytest_chalk.models.cassette import Cassette, secrets_of
+from pytest_chalk.models.cassette import Cassette
 from pytest_chalk.schemas.chat import Message
+from pytest_chalk.schemas.secret_text import secrets_of
 
 BASH = ToolSchema("bash", "Run.", {"type": "object"})
 

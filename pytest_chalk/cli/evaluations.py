@@ -109,13 +109,19 @@ def _compare(chosen: argparse.Namespace) -> int:
 def _export(chosen: argparse.Namespace) -> int:
     from pathlib import Path
 
+    from pytest_chalk.errors import RunOptionError
+
     place = _place(chosen)
     run = _read(place, _find(place, chosen.run, ("run",))[1])
-    content = run.rows().as_bytes(chosen.format)
-    if chosen.output:
-        Path(chosen.output).write_bytes(content)
-    else:
-        sys.stdout.buffer.write(content)
+    if not chosen.output:
+        run.export(sys.stdout.buffer, chosen.format)
+        return EXIT_OK
+    try:
+        with Path(chosen.output).open("wb") as opened:
+            run.export(opened, chosen.format)
+    except OSError as error:
+        where, problem = f"--output {chosen.output}", f"cannot be written: {error}"
+        raise RunOptionError(where, problem, fix="Name another file") from error
     return EXIT_OK
 
 

@@ -62,9 +62,9 @@ def compare(before: EvaluationRun, after: EvaluationRun) -> Comparison:
     Raises:
         EvaluationError: One has no results, or they are of datasets of different length.
     """
-    rows = before.rows(), after.rows()
-    if len(rows[0]) != len(rows[1]):
-        problem = f"they have {len(rows[0])} and {len(rows[1])} rows, which cannot be paired"
+    counts = [len(run.columns()) for run in (before, after)]
+    if counts[0] != counts[1]:
+        problem = f"they have {counts[0]} and {counts[1]} rows, which cannot be paired"
         fix = "Compare runs on the same dataset revision"
         where = f"runs {before.id} and {after.id}"
         raise EvaluationError(where, problem, fix=fix)
@@ -73,7 +73,8 @@ def compare(before: EvaluationRun, after: EvaluationRun) -> Comparison:
     scorers = {}
     for name in common:
         value = f"{column_name(name)}_value"
-        scorers[name] = compare_scores(*([row[value] for row in side] for side in rows))
+        sides = ([score for (score,) in run.columns(value)] for run in (before, after))
+        scorers[name] = compare_scores(*sides)
     only = [tuple(n for n in side if n not in common) for side in names]
     return Comparison(before.id, after.id, scorers, *only)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from pytest_chalk.errors import EvaluationError, EvaluationRunFailedError
 from pytest_chalk.evaluations.dataset_client import read_rows
@@ -15,12 +15,14 @@ from pytest_chalk.evaluations.rescore_request import plan_of, rescore
 from pytest_chalk.evaluations.rescoring import describe
 from pytest_chalk.evaluations.run_scores import MeanScore, checked_mean, worst_rows
 from pytest_chalk.schemas.evaluation import EvaluationRunExecutionMode, EvaluationRunStatus
+from pytest_chalk.store.dataset_export import export_revision
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from pytest_chalk.schemas.evaluation import DatasetRevisionRef, RunState
+    from pytest_chalk.store.dataset_export import Form
     from pytest_chalk.store.dataset_rows import Rows
 
 READ_S = 2.0
@@ -213,10 +215,53 @@ class EvaluationRun:
         Raises:
             EvaluationError: It has none.
         """
+        return read_rows(place_or_current(self._place), self._result())
+
+    def columns(self, *names: str, rows: Sequence[int] | None = None) -> list[tuple[Any, ...]]:
+        """Return some columns of its results, a tuple for each row, or for each of `rows`.
+
+        Of a large result that takes a part of the memory that all rows take.
+
+        Raises:
+            EvaluationError: It has no results, or no column of that name.
+        """
+        place = place_or_current(self._place)
+        result = place.store.datasets.get_revision(self._result())
+        unknown = [name for name in names if name not in result.names]
+        if unknown:
+            where, problem = f"run {self.id!r}", f"it has no column {unknown[0]!r}"
+            fix = f"The columns are {', '.join(result.names)}"
+            raise EvaluationError(where, problem, fix=fix)
+        files, columns = place.store.datasets.files, result.columns_named(names)
+        if rows is None:
+            return files.read(result.digest, columns)
+        return files.read_some(result.digest, columns, rows)
+
+    def rows_at(self, numbers: Sequence[int]) -> list[dict[str, Any]]:
+        """Return some rows of its results, in the order of `numbers`, which count from 0.
+
+        Raises:
+            EvaluationError: It has none.
+        """
+        names = place_or_current(self._place).store.datasets.get_revision(self._result()).names
+        found = self.columns(*names, rows=numbers)
+        return [dict(zip(names, row, strict=True)) for row in found]
+
+    def export(self, to: BinaryIO, form: Form = "jsonl") -> None:
+        """Write its results as JSON lines, `csv` or `parquet`, a block of rows at a time.
+
+        Raises:
+            EvaluationError: It has none.
+            OSError: `to` cannot be written.
+        """
+        datasets = place_or_current(self._place).store.datasets
+        export_revision(datasets.files, datasets.get_revision(self._result()), form, to)
+
+    def _result(self) -> DatasetRevisionRef:
         if self.result_dataset is None:
             where, problem = f"run {self.id!r}", f"it is {self.status.value} and has no results"
             raise EvaluationError(where, problem, fix="Wait for it with run.wait()")
-        return read_rows(place_or_current(self._place), self.result_dataset)
+        return self.result_dataset
 
     def mean(self, scorer: str, *, min_scored: float = 1.0) -> MeanScore:
         """Return the mean score of a scorer, for assertions.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pytest_chalk.errors import EvaluationError
-from pytest_chalk.schemas.evaluation import column_name
+from pytest_chalk.schemas.evaluation import OUTPUT_ERROR, column_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,7 +21,10 @@ if TYPE_CHECKING:
         def status(self) -> EvaluationRunStatus: ...  # noqa: D102 - see `EvaluationRun`
         @property
         def summary(self) -> Mapping[str, Any]: ...  # noqa: D102 - see `EvaluationRun`
-        def rows(self) -> Sequence[Mapping[str, Any]]: ...  # noqa: D102 - see `EvaluationRun`
+        def columns(  # noqa: D102 - see `EvaluationRun`
+            self, *names: str, rows: Sequence[int] | None = None
+        ) -> list[tuple[Any, ...]]: ...
+        def rows_at(self, numbers: Sequence[int]) -> list[dict[str, Any]]: ...  # noqa: D102 - same
 
 
 class MeanScore(float):
@@ -84,29 +87,26 @@ def worst_rows(run: ScoredRun, scorer: str, count: int) -> list[dict[str, Any]]:
         EvaluationError: There is no such scorer.
     """
     figures_of(run, scorer)
+    scores = run.columns(*_fields(scorer))
+    # One that was left unscored is not bad.
+    bad = [n for n, (_, *errors) in enumerate(scores) if any(e is not None for e in errors)]
+    scored = [n for n, (score, *_) in enumerate(scores) if score is not None]
+    failed = [n for n in bad if scores[n][0] is None]
+    chosen = [*failed, *sorted(scored, key=lambda n: scores[n][0])][:count]
+    found = run.rows_at(chosen)
+    return [{"row": number, **row} for number, row in zip(chosen, found, strict=True)]
+
+
+def _fields(scorer: str) -> tuple[str, str, str]:
+    """Return the columns that say what became of a scorer's cells."""
     column = column_name(scorer)
-
-    def badness(numbered: tuple[int, Mapping[str, Any]]) -> tuple[bool, float]:
-        score = numbered[1][f"{column}_value"]
-        return score is not None, 0.0 if score is None else score
-
-    ranked = sorted(enumerate(run.rows()), key=badness)
-    scored = [pair for pair in ranked if _is_of_interest(pair[1], column)]
-    return [{"row": number, **row} for number, row in scored[:count]]
-
-
-def _is_of_interest(row: Mapping[str, Any], column: str) -> bool:
-    """Tell whether a row has a score or failed; one that was left unscored is not bad."""
-    fields = (f"{column}_value", f"{column}_error", "output_error")
-    return any(row[name] is not None for name in fields)
+    return f"{column}_value", f"{column}_error", OUTPUT_ERROR
 
 
 def _first_error(run: ScoredRun, scorer: str) -> str:
-    column = column_name(scorer)
-    errors: Sequence[tuple[int, str]] = [
-        (number, row[f"{column}_error"] or row["output_error"])
-        for number, row in enumerate(run.rows())
-        if row[f"{column}_value"] is None and (row[f"{column}_error"] or row["output_error"])
-    ]
-    number, error = errors[0]
-    return f"row {number}: {error}"
+    cells = enumerate(run.columns(*_fields(scorer)))
+    return next(
+        f"row {number}: {error or output_error}"
+        for number, (score, error, output_error) in cells
+        if score is None and (error or output_error)
+    )

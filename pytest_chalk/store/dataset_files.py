@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 ROW_GROUP_ROWS = 10_000
 """Rows held in memory at once while a file is written or read."""
 
+RESERVED = frozenset({"file_row_number", "chalk_row"})
+"""Columns that queries add, DuckDB's and our own."""
+
 
 @dataclass(frozen=True)
 class StoredFile:
@@ -114,14 +117,34 @@ class DatasetFiles:
             DatasetError: The file is gone.
             MachineError: It is damaged.
         """
-        path = self.find(digest)
         if not columns:
-            return [()] * ((count_rows(path) if stop is None else stop) - start)
+            end = count_rows(self.find(digest)) if stop is None else stop
+            return [()] * (end - start)
+        until = "" if stop is None else f" AND file_row_number < {stop}"
+        return self._read_where(digest, columns, f"file_row_number >= {start}{until}")
+
+    def read_some(
+        self, digest: str, columns: Sequence[Column], rows: Sequence[int]
+    ) -> list[tuple[Any, ...]]:
+        """Return some rows, in the order of `rows`, as tuples of the values of `columns`.
+
+        Raises:
+            As `read`.
+        """
+        numbered = (*columns, Column("file_row_number"))
+        listed = ", ".join(str(int(row)) for row in rows) or "-1"
+        found = self._read_where(digest, numbered, f"file_row_number IN ({listed})")
+        by_row = {values[-1]: values[:-1] for values in found}
+        return [by_row[row] for row in rows]
+
+    def _read_where(
+        self, digest: str, columns: Sequence[Column], condition: str
+    ) -> list[tuple[Any, ...]]:
+        path = self.find(digest)
         names = ", ".join(quoted(column.name) for column in columns)
-        end = "" if stop is None else f" AND file_row_number < {stop}"
         query = (
             f"SELECT {names} FROM read_parquet({literal(path)}, file_row_number = true) "
-            f"WHERE file_row_number >= {start}{end} ORDER BY file_row_number"
+            f"WHERE {condition} ORDER BY file_row_number"
         )
         with reading(path):
             found = duck().execute(query).fetchall()
@@ -186,7 +209,7 @@ def check_names(names: Sequence[str]) -> None:
     """Check the columns of a dataset.
 
     Raises:
-        DatasetError: There is none, one has no name, or two differ only in case.
+        DatasetError: There is none, one has no name or a reserved one, or two differ only in case.
     """
     if not names:
         raise DatasetError("dataset", "it has no columns", fix="Give rows with at least one")
@@ -195,6 +218,9 @@ def check_names(names: Sequence[str]) -> None:
         if not str(name).strip() or not _is_text(name):
             fix = "Name every column with text"
             raise DatasetError("dataset", f"a column is called {name!r}", fix=fix)
+        if name.casefold() in RESERVED:
+            problem = f"a column is called {name!r}, a name that is used to number rows"
+            raise DatasetError("dataset", problem, fix="Rename it")
         if name.casefold() in seen:
             fix = "Rename one: SQL does not tell upper from lower case"
             problem = f"columns {seen[name.casefold()]!r} and {name!r} clash"

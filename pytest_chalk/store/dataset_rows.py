@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
-from pathlib import Path
 from typing import Any
 
 from pytest_chalk.errors import DatasetError
@@ -46,22 +42,6 @@ class Rows(list[dict[str, Any]]):
         except ImportError as error:
             raise _missing("pandas") from error
         return duck().execute(f"SELECT * FROM read_parquet({literal(self._path)})").df()
-
-    def as_bytes(self, form: str) -> bytes:
-        """Return what is stored as the content of a file: `jsonl`, `csv` or `parquet`."""
-        if form == "parquet":
-            return Path(self._path).read_bytes()
-        if form == "jsonl":
-            return "".join(json.dumps(row, default=str) + "\n" for row in self).encode()
-        written = io.StringIO(newline="")
-        writer = csv.writer(written)
-        writer.writerow(self.names)
-        writer.writerows([_csv_cell(row[name]) for name in self.names] for row in self)
-        return written.getvalue().encode()
-
-
-def _csv_cell(value: object) -> object:
-    return json.dumps(value) if isinstance(value, (list, dict)) else value
 
 
 def _missing(name: str) -> DatasetError:

@@ -118,15 +118,37 @@ cursor.execute(
 spent_s = time.process_time() - begun_s
 """
 
+EXPORT = """
+from pytest_chalk.evaluations import EvaluationRun, use_store
+from pytest_chalk.evaluations.place import current_place
+from pytest_chalk.store.duck import duck
+
+use_store("store")
+del rows
+(state,) = current_place().store.runs()
+run = EvaluationRun.from_id(state.id)
+duck().execute("SELECT 1").fetchall()  # what it loads is not counted
+before_mb, begun_s = megabytes(), time.process_time()
+with open("out", "wb") as opened:
+    run.export(opened, "jsonl")
+run.worst("short")
+spent_s = time.process_time() - begun_s
+peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3 - before_mb
+assert sum(1 for _ in open("out")) == n
+"""
+
 TOLD = """
 print(json.dumps([spent_s, peak_mb]))
 """
 
 
-def measure(scratch: Path, n: int, *parts: str) -> tuple[float, float]:
-    """Return the seconds of CPU and the megabytes above start that a script tells."""
-    place = scratch / f"{n}-{len(list(scratch.iterdir()))}"
-    place.mkdir()
+def measure(scratch: Path, n: int, *parts: str, there: Path | None = None) -> tuple[float, float]:
+    """Return the seconds of CPU and the megabytes above start that a script tells.
+
+    It runs in a directory of its own, or `there`, after another one.
+    """
+    place = there or scratch / f"{n}-{len(list(scratch.iterdir()))}"
+    place.mkdir(exist_ok=True)
     (place / "script.py").write_text("".join((FUNCTIONS, *parts, TOLD)))
     ran = subprocess.run(
         [sys.executable, "script.py", str(n)],
@@ -170,3 +192,7 @@ def bench_rows(scratch: Path, *, quick: bool) -> None:
     show(f"{10 * n:,} rows / {n:,}", ratios, "x", "<= 11 x")
     peaks = [many[1] for many, _ in pairs]
     show(f"  memory above start, {10 * n:,} rows", peaks, "MB", "<= 60 MB")
+    there = scratch / "export"
+    measure(scratch, 10 * n, OURS, there=there)
+    exported = measure(scratch, 10 * n, EXPORT, there=there)[1]
+    show(f"  memory of an export, {10 * n:,} rows", [exported], "MB", "<= 60 MB")

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import threading
 import time
 from types import SimpleNamespace
 
+import pyarrow.parquet as pq
 import pytest
 from evaluations.conftest import shout
 
 from pytest_chalk.evaluations import (
     DatasetClient,
     Evaluation,
+    EvaluationError,
     EvaluationRun,
     EvaluationRunFailedError,
     EvaluationRunStatus,
@@ -22,6 +27,7 @@ from pytest_chalk.evaluations import (
     scorers,
 )
 from pytest_chalk.evaluations.place import Place, open_place
+from pytest_chalk.store import dataset_export
 
 
 @pytest.fixture
@@ -229,3 +235,53 @@ def test_a_secret_of_the_environment_is_in_no_error_that_is_kept(dataset, monkey
 
     error = final.rows()[0]["output_error"]
     assert error.startswith("PermissionError: 401: wrong key [ACME_API_KEY redacted]")
+
+
+@pytest.fixture
+def final(dataset):
+    def judged(question):
+        if question == "three":
+            raise ValueError
+        return {"one": 0.5, "two": 0.25, "four": []}[question]
+
+    wanted = [scorers.exact_match(), judged]
+    return Evaluation.create("n", dataset=dataset, task=shout, scorers=wanted).run().wait()
+
+
+def test_columns_and_rows_can_be_had_alone(final):
+    assert final.columns("output", "exact_match_value", rows=[2, 0]) == [
+        ("THREE", 0.0), ("ONE", 1.0),
+    ]  # fmt: skip
+    assert final.columns("judged_value") == [(0.5,), (0.25,), (None,), (None,)]
+    assert final.columns() == [()] * 4
+    assert final.rows_at([3, 1]) == [final.rows()[3], final.rows()[1]]
+    assert final.rows_at([]) == []
+    with pytest.raises(EvaluationError, match=r"no column 'nope'.*exact_match_value"):
+        final.columns("nope")
+
+
+def test_the_worst_rows_are_those_that_failed_then_the_lowest_and_none_that_is_unscored(final):
+    worst = final.worst("judged")
+
+    assert [row["row"] for row in worst] == [2, 1, 0]
+    assert worst[1] == {"row": 1, **final.rows()[1]}
+    assert [row["row"] for row in final.worst("judged", 1)] == [2]
+    with pytest.raises(EvaluationError, match="row 2: ValueError"):
+        final.mean("judged")
+
+
+@pytest.mark.parametrize("block_rows", [2, 3, 100])
+def test_an_export_is_the_same_however_many_rows_a_block_has(final, monkeypatch, block_rows):
+    monkeypatch.setattr(dataset_export, "ROW_GROUP_ROWS", block_rows)
+    written = {form: io.BytesIO() for form in ("jsonl", "csv", "parquet")}
+    for form, to in written.items():
+        final.export(to, form)
+
+    texts = {form: to.getvalue() for form, to in written.items()}
+    assert [json.loads(line) for line in texts["jsonl"].splitlines()] == final.rows()
+    lines = list(csv.DictReader(io.StringIO(texts["csv"].decode(), newline="")))
+    assert [line["output"] for line in lines] == ["ONE", "TWO", "THREE", "FOUR"]
+    assert [line["judged_value"] for line in lines] == ["0.5", "0.25", "", ""]
+    assert pq.read_table(io.BytesIO(texts["parquet"])).to_pylist() == final.rows()
+    with pytest.raises(EvaluationError, match="no results"):
+        Evaluation.from_id(final.evaluation_id).run().export(io.BytesIO())

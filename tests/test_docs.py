@@ -3,7 +3,8 @@
 A page's examples are one project. Comments before a block say what is done with it:
 `<!-- file: PATH -->` adds the block to that file, `<!-- run: ARGUMENTS -->` runs pytest on the
 page's files and wants all of it to pass. Lines of a console block after a `run` must be printed.
-`<!-- script -->` runs the block with `pytest-chalk run` where all pages' files are and have run.
+`<!-- script -->` runs the block with `pytest-chalk run` where all pages' files are and have run; lines
+of a text block right after it must be printed.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import os
 import re
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,7 @@ class Block:
     line: int
     file: str | None = None
     is_script: bool = False
+    printed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,8 @@ def read_page(path: Path) -> Page:
             runs.append(Run(tuple(part["value"].split())))
         else:
             line = source.count("\n", 0, part.start()) + 2
+            if part["language"] == "text" and blocks and blocks[-1].is_script and before is None:
+                blocks[-1] = replace(blocks[-1], printed=tuple(part["text"].splitlines()))
             blocks.append(Block(part["language"], part["text"], line, file, before == "script"))
             if before == "run" and part["language"] == "console":
                 printed = [text for text in part["text"].splitlines() if text[:1] != "$"]
@@ -272,14 +276,16 @@ def test_the_scripts_of_the_pages_run_after_a_session_and_print_something(
 ):
     write_files(pytester.path, PAGES)
     assert pytester.runpytest_subprocess(*PLUGINS, "tasks", timeout=60).ret == 0
-    scripts = [b.text for path in PAGES for b in read_page(path).blocks if b.is_script]
+    scripts = [b for path in PAGES for b in read_page(path).blocks if b.is_script]
 
-    for text in scripts:
-        (pytester.path / "script.py").write_text(text)
+    for script in scripts:
+        (pytester.path / "script.py").write_text(script.text)
         ran = run_script(pytester.path / "script.py")
 
         assert ran.returncode == 0, ran.stderr
         assert ran.stdout.strip()
+        printed = [" ".join(line.split()) for line in ran.stdout.splitlines()]
+        assert [line for line in script.printed if " ".join(line.split()) not in printed] == []
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,8 @@
 A page's examples are one project. Comments before a block say what is done with it:
 `<!-- file: PATH -->` adds the block to that file, `<!-- run: ARGUMENTS -->` runs pytest on the
 page's files and wants all of it to pass. Lines of a console block after a `run` must be printed.
-`<!-- script -->` runs the block with `pytest-chalk run` where all pages' files are and have run; lines
-of a text block right after it must be printed.
+`<!-- script -->` runs the block with `pytest-chalk run` where all pages' files are and have run;
+lines of a text block right after it must be printed.
 """
 
 from __future__ import annotations

@@ -278,13 +278,22 @@ def test_the_scripts_of_the_pages_run_after_a_session_and_print_something(
     assert pytester.runpytest_subprocess(*PLUGINS, "tasks", timeout=60).ret == 0
     scripts = [b for path in PAGES for b in read_page(path).blocks if b.is_script]
 
-    for script in scripts:
-        (pytester.path / "script.py").write_text(script.text)
-        ran = run_script(pytester.path / "script.py")
+    # In one process: to start it takes longer than most of them.
+    for number, script in enumerate(scripts):
+        (pytester.path / f"script_{number}.py").write_text(script.text)
+    (pytester.path / "script.py").write_text(
+        "import runpy\n"
+        f"for number in range({len(scripts)}):\n"
+        "    print('=' * 70)\n"
+        "    runpy.run_path(f'script_{number}.py', run_name='__main__')\n"
+    )
+    ran = run_script(pytester.path / "script.py")
 
-        assert ran.returncode == 0, ran.stderr
-        assert ran.stdout.strip()
-        printed = [" ".join(line.split()) for line in ran.stdout.splitlines()]
+    assert ran.returncode == 0, ran.stderr
+    _, *outputs = ran.stdout.split("=" * 70)
+    for script, output in zip(scripts, outputs, strict=True):
+        assert output.strip()
+        printed = [" ".join(line.split()) for line in output.splitlines()]
         assert [line for line in script.printed if " ".join(line.split()) not in printed] == []
 
 

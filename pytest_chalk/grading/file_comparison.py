@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pytest_chalk.schemas.plain import as_finite, parse_finite
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
 Comparison = Literal["exact", "text", "json", "number"]
 
@@ -43,7 +43,7 @@ def find_difference(
     compare: Mapping[Comparison, Callable[[], str | None]] = {
         "exact": lambda: _differs_exactly(content, _as_bytes(expected)),
         "text": lambda: _differs_as_text(content, _as_text(expected)),
-        "json": lambda: _differs_as_json(content, expected),
+        "json": lambda: _differs_as_json(content, _as_json(expected)),
         "number": lambda: _differs_as_number(content, expected, tolerance),
     }
     return compare[comparison]()
@@ -89,6 +89,35 @@ def _as_text(expected: object) -> str:
         return expected
     message = f"a comparison of texts is with a text, not {expected!r:.200}"
     raise ExpectationError(message)
+
+
+def _as_json(expected: object) -> object:
+    try:
+        found = _find_odd(expected)
+    except RecursionError:
+        found = "a value that is nested too deeply"
+    if found is None:
+        return expected
+    message = f"a comparison of JSON is with JSON values, and {found} is none"
+    raise ExpectationError(message)
+
+
+def _find_odd(value: object) -> str | None:
+    """Return a part of a value that JSON has not, and that nothing would be equal to."""
+    if value is None or isinstance(value, (str, bool, int)):
+        return None
+    if isinstance(value, float) and math.isfinite(value):
+        return None
+    if isinstance(value, dict):
+        odd = next((key for key in value if not isinstance(key, str)), None)
+        return _find_odd_among(value.values()) if odd is None else f"the key {odd!r:.100}"
+    if isinstance(value, (list, tuple)):
+        return _find_odd_among(value)
+    return f"{value!r:.200}"
+
+
+def _find_odd_among(values: Iterable[object]) -> str | None:
+    return next((odd for odd in map(_find_odd, values) if odd is not None), None)
 
 
 def _differs_exactly(content: bytes, expected: bytes) -> str | None:

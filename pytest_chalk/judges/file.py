@@ -10,6 +10,7 @@ from typing_extensions import override
 
 from pytest_chalk.authoring.judge import Judge
 from pytest_chalk.errors import TaskDefinitionError
+from pytest_chalk.schemas.plain import as_finite
 
 if TYPE_CHECKING:
     import os
@@ -56,7 +57,7 @@ class FileJudge(Judge):
             raise TaskDefinitionError(
                 "FileJudge", f"compare is {compare!r}", fix=f"Use {', '.join(accepted)}"
             )
-        if not tolerance >= 0:
+        if as_finite(tolerance) is None or tolerance < 0:
             raise TaskDefinitionError(
                 "FileJudge", f"tolerance is {tolerance!r}", fix="Give a number of at least 0"
             )

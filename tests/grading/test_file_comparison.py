@@ -81,7 +81,17 @@ def test_what_differs_is_told_where(content, expected, comparison, reason):
 
 @pytest.mark.parametrize(
     ("expected", "comparison"),
-    [(1, "exact"), (None, "text"), ("3", "number"), (True, "number"), (math.nan, "number")],
+    [
+        (1, "exact"),
+        (None, "text"),
+        ("3", "number"),
+        (True, "number"),
+        (math.nan, "number"),
+        ([1, math.nan], "json"),
+        ({"a": {1, 2}}, "json"),
+        ({1: "a"}, "json"),
+        (b"{}", "json"),
+    ],
 )
 def test_an_expectation_that_is_none_is_the_authors(expected, comparison):
     with pytest.raises(ExpectationError):

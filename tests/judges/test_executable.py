@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import resource
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_chalk.errors import TaskDefinitionError
 from pytest_chalk.judges import ExecutableJudge
 from pytest_chalk.judges.executable import scoring_script
 from pytest_chalk.sandbox import CurrentRun, enter_run, peek_slot
@@ -414,7 +416,44 @@ def test_a_missing_working_directory_is_void(tmp_path):
 def test_no_temporary_directory_is_void(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
 
-    assert_is_void(judged("write(1)"), "no temporary directory")
+    scoring = judged("write(1)")
+
+    assert_is_void(scoring, "no temporary directory")
+    assert scoring.void_blame == "machine"
+
+
+def test_a_machine_without_descriptors_is_void_whoever_brought_the_program(submissions):
+    judge = ExecutableJudge([str(submissions / "1" / "server"), "out"])
+    assert_counts_as_0(judge.evaluate(EMPTY), "cannot be started")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    free = os.dup(0)
+    os.close(free)
+    # Enough for the look into the temporary directory, too few for the script's pipes.
+    resource.setrlimit(resource.RLIMIT_NOFILE, (free + 1, hard))
+    try:
+        scoring = judge.evaluate(EMPTY)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+    assert_is_void(scoring, "Too many open files")
+    assert scoring.void_blame == "machine"
+
+
+@pytest.mark.parametrize("timeout_s", [0, -1, math.nan, math.inf, None, "5", True])
+def test_what_is_no_time_limit_is_refused_and_never_a_0_of_the_student(timeout_s):
+    with pytest.raises(TaskDefinitionError, match="ExecutableJudge: timeout_s is"):
+        ExecutableJudge(["true", "out"], timeout_s=timeout_s)
+
+
+@pytest.mark.parametrize("threshold", [math.nan, None, "0.5", True])
+def test_a_threshold_that_is_no_number_is_refused(threshold):
+    with pytest.raises(TaskDefinitionError, match="ExecutableJudge: continue_threshold is"):
+        ExecutableJudge(["true", "out"], continue_threshold=threshold)
+
+
+@pytest.mark.parametrize(("threshold", "goes_on"), [(math.inf, False), (-math.inf, True)])
+def test_an_infinite_threshold_is_never_or_always(threshold, goes_on):
+    assert judged("write(1)", continue_threshold=threshold).continue_task is goes_on
 
 
 @pytest.mark.parametrize(

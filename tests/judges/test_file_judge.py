@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 import os
 import resource
 from pathlib import Path
@@ -112,7 +113,10 @@ def test_an_expectation_that_cannot_be_used_is_the_authors_error(copy, tmp_path)
             judged(copy, expected, compare=compare)
 
 
-@pytest.mark.parametrize("options", [{"compare": "fuzzy"}, {"tolerance": -1}])
+@pytest.mark.parametrize(
+    "options",
+    [{"compare": "fuzzy"}, {"tolerance": -1}, {"tolerance": "x"}, {"tolerance": math.inf}],
+)
 def test_a_comparison_that_does_not_exist_is_refused_when_the_judge_is_built(options):
     with pytest.raises(TaskDefinitionError, match="FileJudge"):
         FileJudge("answer.txt", "42", **options)

@@ -288,3 +288,11 @@ def test_the_saved_copy_is_not_touched(judged, tmp_path):
     copy = tmp_path / "saved" / "answer.py"
     assert copy.read_text() == RIGHT
     assert copy.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(
+    "options", [{"timeout_s": 0}, {"timeout_s": None}, {"continue_threshold": float("nan")}]
+)
+def test_numbers_that_cannot_be_used_are_the_authors_error(tmp_path, options):
+    with pytest.raises(TaskDefinitionError, match=f"HiddenTestsJudge: {next(iter(options))} is"):
+        HiddenTestsJudge(tests=tmp_path, submission=tmp_path, **options)

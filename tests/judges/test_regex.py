@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+from pytest_chalk.errors import TaskDefinitionError
 from pytest_chalk.judges import AlwaysPassJudge, RegexJudge
 from pytest_chalk.judges.regex import NO_MATCH
 from pytest_chalk.schemas.chat import Function, Message, ToolCall
@@ -247,3 +248,10 @@ def test_only_the_last_message_counts_where_that_is_wanted():
 def test_a_pattern_of_bytes_is_refused_at_once():
     with pytest.raises(TypeError, match="patterns of text"):
         RegexJudge([re.compile(b"42")])
+
+
+@pytest.mark.parametrize("timeout_s", [0, -1, float("nan"), float("inf"), None])
+def test_a_search_without_a_time_limit_is_refused(timeout_s):
+    # A timer that is set to 0 never rings.
+    with pytest.raises(TaskDefinitionError, match="RegexJudge: timeout_s is"):
+        RegexJudge([re.compile("x")], timeout_s=timeout_s)

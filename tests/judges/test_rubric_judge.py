@@ -283,6 +283,8 @@ def test_the_work_is_cut_visibly_and_the_criterion_is_not():
         {"votes": 101},
         {"timeout_s": 0},
         {"timeout_s": float("nan")},
+        {"continue_threshold": float("nan")},
+        {"continue_threshold": None},
         {"context": ["text"]},
     ],
 )

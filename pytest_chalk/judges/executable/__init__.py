@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from typing_extensions import override
 
 from pytest_chalk.authoring.judge import Judge
+from pytest_chalk.grading.arguments import as_threshold, as_time_limit
 
 if TYPE_CHECKING:
     import os
@@ -37,7 +38,7 @@ class ExecutableJudge(Judge):
         cwd: str | os.PathLike[str] | None = None,
         timeout_s: float = SCRIPT_TIME_LIMIT_S,
     ) -> None:
-        """Take the command; it is looked at when the judge evaluates.
+        """Take the command, which is looked at when the judge evaluates.
 
         Args:
             command: The full command. `sys.executable` as its first element is the harness's
@@ -45,11 +46,14 @@ class ExecutableJudge(Judge):
             continue_threshold: The task goes on if the score is at least this.
             cwd: The script's working directory; the project's root if None.
             timeout_s: Seconds after which the script and all it started are killed.
+
+        Raises:
+            TaskDefinitionError: A number is none, or no time limit.
         """
         self.command = command
-        self.continue_threshold = continue_threshold
+        self.continue_threshold = as_threshold("ExecutableJudge", continue_threshold)
         self.cwd = cwd
-        self.timeout_s = timeout_s
+        self.timeout_s = as_time_limit("ExecutableJudge", timeout_s)
 
     @override
     def evaluate(self, transcript: Transcript) -> Scoring:

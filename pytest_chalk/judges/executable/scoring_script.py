@@ -17,7 +17,7 @@ from pytest_chalk.discovery.alias_path import child_environment
 from pytest_chalk.discovery.module_names import installed_finder
 from pytest_chalk.grading.score_file import MAX_SCORE_FILE_BYTES, ScoreFileError, parse_score_file
 from pytest_chalk.sandbox import find_run, run_trusted, safe_search_path, student_can_write
-from pytest_chalk.sandbox.untrusted_fs import NotRegularError, open_regular
+from pytest_chalk.sandbox.untrusted_fs import MACHINE_ERRNOS, NotRegularError, open_regular
 from pytest_chalk.schemas.scoring import Scoring
 
 if TYPE_CHECKING:
@@ -25,9 +25,13 @@ if TYPE_CHECKING:
 
     from pytest_chalk.grading.score_file import ScriptResult
     from pytest_chalk.sandbox import Completed
+    from pytest_chalk.schemas.frozen import Blame
 
 MAX_OUTPUT_BYTES = 32_768
 """Of a scoring script's stdout and stderr each, head and tail. It goes into every report."""
+
+_MACHINE_ERRNOS = MACHINE_ERRNOS | {errno.EAGAIN}
+"""Of a start that failed, whatever was to be started: no memory, descriptor or process is left."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,10 @@ class ScoringScript:
 class CannotMeasureError(Exception):
     """The script could not be run at all, through no fault of the student: its 0 is void."""
 
+    def __init__(self, cause: str, blame: Blame = "author") -> None:
+        self.blame: Blame = blame
+        super().__init__(cause)
+
 
 class ScriptFailedError(Exception):
     """The script ran, or the student kept it from running, and there is no score: a real 0."""
@@ -67,7 +75,10 @@ def run_script(script: ScoringScript) -> Scoring:
             _refuse_failure(script, command, completed, output)
             found = _read_result(score_file, output)
     except CannotMeasureError as error:
-        return Scoring(0.0, {"error": str(error)}, continue_task=False, void=str(error))
+        cause = str(error)
+        return Scoring(
+            0.0, {"error": cause}, continue_task=False, void=cause, void_blame=error.blame
+        )
     except ScriptFailedError as error:
         return Scoring(0.0, {"error": str(error), **error.output}, continue_task=False)
     goes_on = found.score >= script.continue_threshold
@@ -102,7 +113,7 @@ def _fresh_place(name: str) -> Iterator[Path]:
         directory = Path(tempfile.mkdtemp(prefix="chalk-score-"))
     except OSError as error:
         message = f"no temporary directory for the result can be made: {error}"
-        raise CannotMeasureError(message) from error
+        raise CannotMeasureError(message, "machine") from error
     file = directory / name
     try:
         yield file
@@ -147,6 +158,8 @@ def _not_startable(
 ) -> CannotMeasureError | ScriptFailedError:
     place = "" if cwd.is_dir() else f" in {str(cwd)!r}, which is no directory"
     message = f"the scoring script {argv[0]!r} cannot be started{place}: {error}"
+    if isinstance(error, OSError) and error.errno in _MACHINE_ERRNOS:
+        return CannotMeasureError(message, "machine")
     return ScriptFailedError(message) if is_students else CannotMeasureError(message)
 
 

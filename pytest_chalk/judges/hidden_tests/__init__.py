@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from typing_extensions import override
 
 from pytest_chalk.authoring.judge import Judge
+from pytest_chalk.grading.arguments import as_threshold, as_time_limit
 
 if TYPE_CHECKING:
     import os
@@ -51,11 +52,14 @@ class HiddenTestsJudge(Judge):
             timeout_s: Seconds after which the tests and all they started are killed.
             python: The interpreter; None for the one of pytest where the student can run it, else
                 the newest in the student's PATH.
+
+        Raises:
+            TaskDefinitionError: A number is none, or no time limit.
         """
         self.tests, self.submission = Path(tests), Path(submission)
         self.expected = None if expected is None else tuple(expected)
-        self.continue_threshold = continue_threshold
-        self.timeout_s = timeout_s
+        self.continue_threshold = as_threshold("HiddenTestsJudge", continue_threshold)
+        self.timeout_s = as_time_limit("HiddenTestsJudge", timeout_s)
         self.python = python
 
     @override

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from typing_extensions import override
 
 from pytest_chalk.authoring.judge import Judge
+from pytest_chalk.grading.arguments import as_time_limit
 
 if TYPE_CHECKING:
     import re
@@ -48,6 +49,7 @@ class RegexJudge(Judge):
 
         Raises:
             TypeError: One of them is not compiled, or is for bytes.
+            TaskDefinitionError: `timeout_s` is no time limit.
         """
         self.expected = tuple(expected)
         for pattern in self.expected:
@@ -59,7 +61,7 @@ class RegexJudge(Judge):
                 message = f"RegexJudge takes patterns of text, got {source!r:.200}"
                 raise TypeError(message)
         self.last_message = last_message
-        self.timeout_s = timeout_s
+        self.timeout_s = as_time_limit("RegexJudge", timeout_s)
 
     @override
     def evaluate(self, transcript: Transcript) -> Scoring:

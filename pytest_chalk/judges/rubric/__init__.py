@@ -8,6 +8,7 @@ from typing_extensions import override
 
 from pytest_chalk.authoring.judge import Judge
 from pytest_chalk.errors import TaskDefinitionError
+from pytest_chalk.grading.arguments import as_threshold, as_time_limit
 from pytest_chalk.judges.rubric.contexts import (
     AnswersContext,
     FileContext,
@@ -85,13 +86,11 @@ class RubricJudge(Judge):
             if not callable(getattr(one, "render", None)):
                 raise _bad("context", one, "Give contexts such as FileContext([path])")
         self.model = model
-        self.continue_threshold = continue_threshold
+        self.continue_threshold = as_threshold("RubricJudge", continue_threshold)
         if isinstance(votes, bool) or votes not in range(1, MAX_VOTES + 1, 2):
             raise _bad("votes", votes, f"Give an odd number from 1 to {MAX_VOTES}")
         self.votes = votes
-        if not timeout_s > 0:
-            raise _bad("timeout_s", timeout_s, "Give a number above 0")
-        self.timeout_s = timeout_s
+        self.timeout_s = as_time_limit("RubricJudge", timeout_s)
 
     @override
     def evaluate(self, transcript: Transcript) -> Scoring:

@@ -198,6 +198,13 @@ class TaskRun:
         yield "data_mounts", lambda: check_data_mounts(task, self._place.box)
         yield "steps", lambda: self._read_steps(task)
         yield "system_prompt", lambda: self._say_system_prompt(task)
+        if self._scene is not None and not self._scene.agent.trusted and self._uses_box:
+            # While the model thinks about its first turn.
+            yield "box", self._place.box.prepare
+
+    @property
+    def _uses_box(self) -> bool:
+        return self._toolbox is not None and self._toolbox.uses_box
 
     def _resolve_hardware(self, task: Task) -> None:
         wanted = task.required_hardware

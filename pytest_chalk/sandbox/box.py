@@ -12,7 +12,7 @@ from pytest_chalk.sandbox.command import Command, StudentProcess, student_enviro
 from pytest_chalk.sandbox.mounts import limit_file_system
 from pytest_chalk.sandbox.removal import SWEEP_TIMEOUT_S
 from pytest_chalk.sandbox.resources import Limits, default_limits
-from pytest_chalk.sandbox.supervisor_link import SupervisorLink, wait_for_retired
+from pytest_chalk.sandbox.supervisor_link import MemoryLimit, SupervisorLink, wait_for_retired
 from pytest_chalk.sandbox.view import view_of
 from pytest_chalk.sandbox.workdir import (
     clear_used_mark,
@@ -82,7 +82,7 @@ class Box:
         """
         self._limits = limits
         if self._link is not None:
-            self._link.limit_memory(limits.memory_bytes, self._folders_in_memory())
+            self._link.limit_memory(self._memory_limit())
 
     @property
     def reaped(self) -> list[str]:
@@ -111,15 +111,27 @@ class Box:
         self._was_used = True  # what it is now is not what the next run is to find
         limit_file_system(self.slot, path, size_bytes, count)
 
-    def _folders_in_memory(self) -> list[str]:
+    def _memory_limit(self) -> MemoryLimit:
         # As the supervisor sees them; the public ones are one file system.
         public = next(iter(self.slot.public_directories()))
-        return [str(self.paths.workdir), str(public)] if self.level == "isolated" else []
+        folders = (str(self.paths.workdir), str(public)) if self.level == "isolated" else ()
+        return MemoryLimit(self.limits.memory_bytes, folders)
 
     @property
     def paths(self) -> BoxPaths:
         """The student's folders."""
         return self.slot.paths
+
+    def prepare(self) -> None:
+        """Start what the first command would start, and do not wait for it.
+
+        What the student is to see of the machine is decided now.
+
+        Raises:
+            BoxError: It cannot be started.
+        """
+        if not self._is_closed:
+            self._started_link()
 
     def launch(self, command: Command) -> StudentProcess:
         """Start a command as the student, in a session of its own, and return at once.
@@ -262,19 +274,19 @@ class Box:
             student_uid = slot.student_uid if slot.separates_uids else None
             devices = self._hardware.devices if self._hardware else ()
             view = view_of(slot, devices) if slot.has_own_view else None
-            self._link = SupervisorLink(student_uid, slot.reaper_uid, view)
-            self._link.limit_memory(self.limits.memory_bytes, self._folders_in_memory())
+            memory = self._memory_limit()
+            self._link = SupervisorLink(student_uid, slot.reaper_uid, view, memory)
         return self._link
 
     def _remove_files(self, *, timeout_s: float = SWEEP_TIMEOUT_S) -> None:
         remove_private_folders(self.slot)
+        if self.slot.has_own_view and self._link is not None:
+            # With its namespaces and all that is in them; nobody is alive there any more.
+            link, self._link = self._link, None
+            link.retire()
         if not self._was_used and is_as_new(self.slot):
             return
         try:
-            if self.slot.has_own_view and self._link is not None:
-                # With its namespaces and all that is in them; nobody is alive there any more.
-                link, self._link = self._link, None
-                link.retire()
             if self.slot.level == "isolated":
                 renew(self.slot)
             else:

@@ -18,7 +18,7 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
     from typing import Any, NoReturn
 
     from typing_extensions import override
@@ -46,6 +46,9 @@ HOST_NAME = "box"
 
 class InitSupervisor(supervisor.Supervisor):
     """Kills by namespace: nobody can leave it, and whoever loses its parent is ours to reap."""
+
+    # A student with our uid could send it; whoever wants us to leave closes the socket.
+    heeds_sigterm = False
 
     @override
     def _operations(self) -> dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]]:
@@ -136,9 +139,8 @@ def read_request(channel: socket.socket) -> dict[str, Any]:
     return request
 
 
-def serve(arguments: Sequence[str]) -> None:
+def serve(channel: socket.socket, student_uid: int, reaper_uid: int) -> None:
     """Serve one box."""
-    channel = socket.socket(fileno=int(arguments[0]))
     request = read_request(channel)
     try:
         pid = enter(request["view"])
@@ -151,9 +153,9 @@ def serve(arguments: Sequence[str]) -> None:
         channel.sendall(json.dumps(answer).encode() + b"\n")
         return
     channel.sendall(json.dumps({"seq": request["seq"]}).encode() + b"\n")
-    # A student with our uid could send it; whoever wants us to leave closes the socket.
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    supervisor.run(InitSupervisor(channel, int(arguments[1]), int(arguments[2])), channel)
+    init = InitSupervisor(channel, student_uid, reaper_uid)
+    init.limit_memory(request)
+    supervisor.run(init, channel)
 
 
 def probe(level: str) -> None:
@@ -176,4 +178,5 @@ if __name__ == "__main__":
     if sys.argv[1] == "probe":
         probe(sys.argv[2])
     else:
-        serve(sys.argv[1:])
+        fd, *uids = map(int, sys.argv[1:])
+        serve(socket.socket(fileno=fd), *uids)

@@ -68,22 +68,18 @@ def run_command(
     started_s = clock_s()
     with ExitStack() as opened:
         ours, theirs = _make_pipes(opened, has_stdin=bool(stdin))
-        try:
-            stdin_fd, stdout_fd, stderr_fd = theirs
-            process = box.launch(
-                replace(command, stdin_fd=stdin_fd, stdout_fd=stdout_fd, stderr_fd=stderr_fd)
-            )
-        finally:
-            for fd in theirs:
-                if fd is not None:
-                    os.close(fd)
+        process = _launch(box, command, theirs)
         feed = Feed(ours[0], stdin) if ours[0] is not None else None
         if feed is not None:
             opened.callback(feed.close)
         streams = {fd: BoundedOutput(max_output_bytes) for fd in ours[1:] if fd is not None}
         try:
             ended = read_until_exit(
-                streams, lambda: process.poll() is not None, time_limit_s=time_limit_s, feed=feed
+                streams,
+                lambda: process.poll() is not None,
+                time_limit_s=time_limit_s,
+                feed=feed,
+                exit_fd=process.news_fd,
             )
         except BaseException:
             box.kill_started_since(started_s)
@@ -91,6 +87,19 @@ def run_command(
         if not ended:
             box.kill_started_since(started_s)
         return completed(_exit_code(process), *streams.values(), timed_out=not ended)
+
+
+def _launch(box: Box, command: Command, standard: _Three) -> StudentProcess:
+    """Launch the command with these descriptors, which are closed on our side."""
+    stdin_fd, stdout_fd, stderr_fd = standard
+    try:
+        return box.launch(
+            replace(command, stdin_fd=stdin_fd, stdout_fd=stdout_fd, stderr_fd=stderr_fd)
+        )
+    finally:
+        for fd in standard:
+            if fd is not None:
+                os.close(fd)
 
 
 def _exit_code(process: StudentProcess) -> int:

@@ -57,6 +57,11 @@ class StudentProcess:
         self.pid = pid
         """Its process id, which is also its session and process group."""
 
+    @property
+    def news_fd(self) -> int:
+        """Readable when `poll` may have something new to say."""
+        return self._link.fileno()
+
     def poll(self) -> int | None:
         """Return the exit status, negative for a signal, or None while it runs.
 

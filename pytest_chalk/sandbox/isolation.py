@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 from pytest_chalk.errors import RunOptionError
 from pytest_chalk.sandbox.layout import Level
 from pytest_chalk.sandbox.process_table import ON_LINUX
-from pytest_chalk.sandbox.supervisor_link import INIT_FILE, supervisor_environment
+from pytest_chalk.sandbox.supervisor_process import INIT_FILE, supervisor_environment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

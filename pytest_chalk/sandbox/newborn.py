@@ -32,32 +32,57 @@ _KEYCTL = {"x86_64": 250, "aarch64": 219, "riscv64": 219}
 _JOIN_SESSION_KEYRING = 1
 
 
+# Looked up once, by the supervisor: all that a newborn does for the first time, it does on pages
+# that have to be copied for it.
+_libc = ctypes.CDLL(None, use_errno=True)
+_prctl = _libc.prctl if ON_LINUX else None
+_syscall = _libc.syscall if ON_LINUX else None
+_keyctl = _KEYCTL.get(os.uname().machine)
+
+
 def set_prctl(option: int, value: int = 1) -> None:
     """Set one option of prctl(2), where there is one; OSError when the kernel refuses."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    if ON_LINUX and libc.prctl(option, ctypes.c_ulong(value), 0, 0, 0) != 0:
+    if _prctl is not None and _prctl(option, ctypes.c_ulong(value), 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), f"prctl option {option} refused")
 
 
+def prepare_launches() -> None:
+    """Do for the whole process what each newborn would have to do, when it has opened its files.
+
+    To exec gives back what is caught, not what is ignored or blocked; and it closes what Python
+    opens, not what was inherited.
+    """
+    for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
+        if signal.getsignal(number) in (signal.SIG_IGN, None):
+            signal.signal(number, _do_nothing)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    for name in os.listdir("/proc/self/fd" if ON_LINUX else "/dev/fd"):  # noqa: PTH208 - as above
+        if int(name) > 2:
+            with contextlib.suppress(OSError):  # what the list itself was read from
+                os.set_inheritable(int(name), False)  # noqa: FBT003 - its only form
+    os.umask(0o077)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _do_nothing(*_: object) -> None:
+    pass
+
+
 def place_fds(sources: Sequence[int], targets: Sequence[int], error_fd: int) -> int:
-    """Put each source at its target number, close everything else, return where `error_fd` went."""
+    """Put each source at its target number; return where `error_fd` went, out of their way.
+
+    Nothing else is to outlive the exec: see `prepare_launches`.
+    """
     above = max(targets) + 1
     error_fd = fcntl.fcntl(error_fd, fcntl.F_DUPFD_CLOEXEC, above)
     moved = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, above) for fd in sources]
     for source, target in zip(moved, targets, strict=True):
         os.dup2(source, target, inheritable=True)
-    keep = {*targets, error_fd}
-    for name in os.listdir("/proc/self/fd" if ON_LINUX else "/dev/fd"):  # noqa: PTH208 - as above
-        if int(name) not in keep:
-            with contextlib.suppress(OSError):
-                os.close(int(name))
     return error_fd
 
 
 def lower_limits(student_uid: int, process_count: int | None) -> None:
-    """Set the limits and the mask of the newborn while it may still do so."""
-    os.umask(0o077)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    """Set the limits of the newborn while it may still do so."""
     if student_uid == SAME_UID:
         return
     if process_count is not None:
@@ -72,10 +97,9 @@ def lower_limits(student_uid: int, process_count: int | None) -> None:
 
 def leave_keyring() -> None:
     """Take a session keyring of its own: whoever has inherited ours may use the keys in it."""
-    number = _KEYCTL.get(os.uname().machine) if ON_LINUX else None
-    if number is not None:
+    if _syscall is not None and _keyctl is not None:
         # A kernel without keys or a container that forbids them has none to leave either.
-        ctypes.CDLL(None).syscall(number, _JOIN_SESSION_KEYRING, None)
+        _syscall(_keyctl, _JOIN_SESSION_KEYRING, None)
 
 
 def drop_privileges(student_uid: int) -> None:
@@ -117,9 +141,6 @@ def become_command(
     try:
         os.setsid()
         signal.set_wakeup_fd(-1)
-        for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
-            signal.signal(number, signal.SIG_DFL)
-        signal.pthread_sigmask(signal.SIG_SETMASK, ())
         error_fd = place_fds(fds, request["targets"], error_fd)
         if request["cpus"] is not None:
             os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: request["cpus"]])

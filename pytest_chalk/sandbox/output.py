@@ -137,19 +137,25 @@ def read_until_exit(
     """Read pipes until the command has ended; return False when the time limit came first.
 
     Whoever still holds the pipes then is not waited for longer than `ORPHAN_GRACE_S`. `exit_fd`
-    becomes readable when the command ends; without it `has_ended` is asked now and then.
+    becomes readable when the command ends, or at other news; without it `has_ended` is asked now
+    and then.
     """
     open_streams = dict(streams)
     poll = _poll_for(streams, feed, exit_fd)
     grace_end: float | None = None
+    has_news = True  # the end may have been told before anybody looked
     for now in _ticks(time.monotonic() + time_limit_s):
         # Both pipes at their end mostly means that the command ends this very millisecond.
         soon = not open_streams and exit_fd is None
         ready = [fd for fd, _ in poll.poll(POLL_INTERVAL_MS / 20 if soon else POLL_INTERVAL_MS)]
         for fd in ready:
             _transfer(poll, fd, open_streams, feed)
-        if grace_end is None and (has_ended() if exit_fd is None else exit_fd in ready):
+        has_news = has_news or exit_fd is None or exit_fd in ready
+        if grace_end is None and has_news and has_ended():
             grace_end = now + ORPHAN_GRACE_S
+            if exit_fd is not None:  # it may stay readable for ever
+                poll.unregister(exit_fd)
+        has_news = False
         if grace_end is not None and (not open_streams or now >= grace_end):
             return True
     return grace_end is not None
@@ -188,5 +194,3 @@ def _transfer(
         feed.write()
         if not feed.is_at(fd):
             poll.unregister(fd)
-    else:
-        poll.unregister(fd)  # the command has ended; this would be readable for ever

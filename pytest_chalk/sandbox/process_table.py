@@ -65,13 +65,19 @@ def living_of_uid(uids: Collection[int]) -> list[int]:
     found = []
     for pid in all_pids():
         text = read_proc(f"/proc/{pid}/status")
-        values = dict(line.split(b":", 1) for line in text.splitlines() if b":" in line)
-        if wanted.isdisjoint(values.get(b"Uid", b"").split()):
+        if wanted.isdisjoint(_field(text, b"Uid").split()):
             continue
-        is_dead = values.get(b"State", b"").strip()[:1] in (b"Z", b"X")
-        if not is_dead or int(values.get(b"Threads", b"1")) > 1:
+        is_dead = _field(text, b"State").strip()[:1] in (b"Z", b"X")
+        if not is_dead or int(_field(text, b"Threads") or 1) > 1:
             found.append(pid)
     return found
+
+
+def _field(text: bytes, name: bytes) -> bytes:
+    """Return a line of /proc/<pid>/status without its name; the first is Name, which has none."""
+    before, found, after = text.partition(b"\n" + name + b":")
+    del before
+    return after.partition(b"\n")[0] if found else b""
 
 
 def lineage(table: Mapping[int, ProcessEntry], pid: int, root: int) -> list[int] | None:

@@ -78,6 +78,8 @@ PR_SET_CHILD_SUBREAPER = 36
 class Supervisor:
     """Launches, reaps and kills the processes of one student."""
 
+    heeds_sigterm = True
+
     def __init__(self, channel: socket.socket, student_uid: int, reaper_uid: int) -> None:
         self._channel = channel
         self._student_uid, self._reaper_uid = student_uid, reaper_uid
@@ -103,7 +105,7 @@ class Supervisor:
         while True:
             watches = self.is_watching
             ready = [fd for fd, _ in poll.poll(WATCH_INTERVAL_S * 1000 if watches else None)]
-            if wake_fd in ready and signal.SIGTERM in os.read(wake_fd, 512):
+            if wake_fd in ready and signal.SIGTERM in os.read(wake_fd, 512) and self.heeds_sigterm:
                 return
             self.reap()
             if watches and time.monotonic() >= next_look_s:
@@ -114,6 +116,8 @@ class Supervisor:
 
     def _receive(self) -> bool:
         received, fds, _, _ = socket.recv_fds(self._channel, RECEIVE_BYTES, MAX_FDS_PER_MESSAGE)
+        for fd in fds:
+            os.set_inheritable(fd, False)  # noqa: FBT003 - its only form
         self._fds += fds
         *lines, self._unread = (self._unread + received).split(b"\n")
         for line in lines:
@@ -128,10 +132,11 @@ class Supervisor:
             "kill": self._kill,
             "kill_newer": self._kill_newer,
             "interrupt": self._interrupt,
-            "limit": self._limit,
+            "limit": self.limit_memory,
         }
 
-    def _limit(self, request: Mapping[str, Any]) -> dict[str, Any]:
+    def limit_memory(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Take over what the student may use from now on."""
         self._memory_bytes, self._memory_folders = request["memory"], request["folders"]
         return {}
 
@@ -296,12 +301,11 @@ def run(supervisor: Supervisor, channel: socket.socket) -> None:
     wake_fd, signal_fd = os.pipe()
     os.set_blocking(signal_fd, False)
     signal.set_wakeup_fd(signal_fd, warn_on_full_buffer=False)
-    for number in (signal.SIGCHLD, signal.SIGTERM):
-        if signal.getsignal(number) is not signal.SIG_IGN or number == signal.SIGCHLD:
-            signal.signal(number, lambda *_: None)
-    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
-        signal.signal(number, signal.SIG_IGN)
+    # What comes in is read from the descriptor, and some of it means nothing to us.
+    for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
+        signal.signal(number, lambda *_: None)
     newborn.set_prctl(PR_SET_CHILD_SUBREAPER)
+    newborn.prepare_launches()
     try:
         supervisor.serve(wake_fd)
     except ConnectionError:

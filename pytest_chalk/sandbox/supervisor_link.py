@@ -9,34 +9,46 @@ import json
 import os
 import select
 import socket
-import subprocess
-import sys
 import threading
 import time
 import weakref
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from pytest_chalk.errors import BoxError
+from pytest_chalk.sandbox.fork_server_link import start_supervisor
+from pytest_chalk.sandbox.newborn import SAME_UID
+from pytest_chalk.sandbox.supervisor_process import Start, end
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
+    from pathlib import Path
 
-SUPERVISOR_FILE = Path(__file__).with_name("supervisor.py")
-INIT_FILE = Path(__file__).with_name("box_init.py")
+    from pytest_chalk.sandbox.supervisor_process import SupervisorProcess
 
 ANSWER_SLACK_S = 15.0
 """What an answer may take beyond the deadline inside the request: a launch may need 10 s before the
 supervisor gives it up."""
 
-STOP_DEADLINE_S = 2.0
-"""How long a supervisor whose socket was closed gets to leave by itself."""
+MAX_RETIRED = 4
+"""How many supervisors may be on their way out when another is started. The kernel takes 20 ms for
+the namespaces of each, and until then it keeps what was in the student's folders."""
 
-_KEPT_VARIABLES = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
-"""A Python with a shared library may not start without these; they hold no secret."""
+
+class MemoryLimit(NamedTuple):
+    """What a student's processes may take together, the files in `folders` (in memory) counted."""
+
+    bytes: int | None
+    folders: tuple[str, ...]
+
+    def request(self) -> dict[str, Any]:
+        """Return it as the supervisor is told."""
+        return {"memory": self.bytes, "folders": list(self.folders)}
+
+
+NO_LIMIT = MemoryLimit(None, ())
 
 _links: weakref.WeakSet[SupervisorLink] = weakref.WeakSet()
-_retired: list[subprocess.Popen[bytes]] = []
+_retired: list[SupervisorProcess] = []
 """Supervisors that are ending by themselves."""
 
 
@@ -45,7 +57,7 @@ def _forget_links_after_fork() -> None:
     for link in list(_links):
         link.abandon()
     for process in _retired:
-        process.returncode = 0
+        process.abandon()
     _retired.clear()
 
 
@@ -56,11 +68,16 @@ class SupervisorLink:
     """A running supervisor. Safe for one user thread beside others that only wait."""
 
     def __init__(
-        self, student_uid: int | None, reaper_uid: int, view: Mapping[str, Any] | None = None
+        self,
+        student_uid: int | None,
+        reaper_uid: int,
+        view: Mapping[str, Any] | None = None,
+        memory: MemoryLimit = NO_LIMIT,
     ) -> None:
         """Start the supervisor of `student_uid`; None means: the student has our own uid.
 
-        With a `view` (see `namespaces.build_view`) the student gets namespaces of its own.
+        With a `view` (see `namespaces.build_view`) the student gets namespaces of its own. To make
+        them takes some milliseconds, for which only the first request waits.
 
         Raises:
             BoxError: It could not be started.
@@ -72,21 +89,32 @@ class SupervisorLink:
         self._sequence = 0
         self.reaped: list[dict[str, Any]] = []
         self._broken = ""
-        wait_for_retired()
+        _reap_retired()
         self._socket, theirs = socket.socketpair()
+        uid = SAME_UID if student_uid is None else student_uid
+        start = Start(own_view=view is not None, student_uid=uid, reaper_uid=reaper_uid)
         with theirs:
-            file = SUPERVISOR_FILE if view is None else INIT_FILE
-            self._process = _start_supervisor(file, theirs.fileno(), student_uid, reaper_uid)
+            try:
+                self._process = start_supervisor(start, theirs.fileno())
+            except BaseException:
+                self._socket.close()
+                raise
         _links.add(self)
+        self._entering: int | None = None
         if view is not None:
-            self._enter(view)
+            request = {"op": "enter", "view": dict(view), **memory.request()}
+            self._entering = self._post(request)
+        elif memory.bytes is not None:
+            self.limit_memory(memory)
 
-    def _enter(self, view: Mapping[str, Any]) -> None:
-        answer = self._ask({"op": "enter", "view": dict(view)}, 0.0)
+    def _finish_entering(self) -> None:
+        entering, self._entering = self._entering, None
+        if entering is None:
+            return
+        answer = self._await_answer(entering, 0.0)
         if "failed" in answer:
-            self.stop()
-            message = f"the student's namespaces cannot be made: {answer['failed']}"
-            raise BoxError(message)
+            self._broken = f"the student's namespaces cannot be made: {answer['failed']}"
+            raise BoxError(self._broken)
 
     def launch(
         self,
@@ -146,13 +174,17 @@ class SupervisorLink:
         """Send SIGUSR1 to a launched command, if it still runs."""
         self._ask({"op": "interrupt", "launch": launch_id}, 0.0)
 
-    def limit_memory(self, memory_bytes: int | None, folders: Sequence[str]) -> None:
-        """Have everybody killed who takes more, the files in `folders` (in memory) counted in."""
-        self._ask({"op": "limit", "memory": memory_bytes, "folders": list(folders)}, 0.0)
+    def limit_memory(self, memory: MemoryLimit) -> None:
+        """Have everybody killed when they take more together."""
+        self._ask({"op": "limit", **memory.request()}, 0.0)
 
     def renew_ipc(self) -> None:
         """Give the box an IPC namespace that is empty. For boxes with a view, with nobody alive."""
         self._ask({"op": "renew_ipc"}, 0.0)
+
+    def fileno(self) -> int:
+        """Return the descriptor on which the supervisor speaks; -1 when the link was ended."""
+        return self._socket.fileno()
 
     def find_exit(self, launch_id: int, timeout_s: float | None = 0.0) -> int | None:
         """Return the exit status of a launch (negative: the signal), None if it still runs."""
@@ -187,24 +219,31 @@ class SupervisorLink:
         """Let go in a forked child: the supervisor belongs to the parent."""
         self._broken = "it belongs to the process that forked this one"
         self._socket.close()
-        self._process.returncode = 0  # or Popen would try to wait for a process that is no child
+        self._process.abandon()
 
     def _ask(
         self, request: Mapping[str, Any], deadline_s: float, fds: Sequence[int] = ()
     ) -> dict[str, Any]:
         with self._lock:
-            self._sequence += 1
-            sequence = self._sequence
-            self._send(json.dumps({**request, "seq": sequence}).encode() + b"\n", fds)
-            end = time.monotonic() + deadline_s + ANSWER_SLACK_S
-            while sequence not in self._answers:
-                if time.monotonic() >= end:
-                    self._break("it does not answer")
-                self._read_lines(end - time.monotonic())
-            answer = self._answers.pop(sequence)
+            self._finish_entering()
+            answer = self._await_answer(self._post(request, fds), deadline_s)
             # Answers to requests that an interrupt left behind are of no use to anybody.
             self._answers.clear()
             return answer
+
+    def _post(self, request: Mapping[str, Any], fds: Sequence[int] = ()) -> int:
+        """Send a request and return its number."""
+        self._sequence += 1
+        self._send(json.dumps({**request, "seq": self._sequence}).encode() + b"\n", fds)
+        return self._sequence
+
+    def _await_answer(self, sequence: int, deadline_s: float) -> dict[str, Any]:
+        end = time.monotonic() + deadline_s + ANSWER_SLACK_S
+        while sequence not in self._answers:
+            if time.monotonic() >= end:
+                self._break("it does not answer")
+            self._read_lines(end - time.monotonic())
+        return self._answers.pop(sequence)
 
     def _send(self, line: bytes, fds: Sequence[int]) -> None:
         if self._broken:
@@ -252,72 +291,25 @@ class SupervisorLink:
         raise self._error()
 
     def _error(self) -> BoxError:
-        status = self._process.poll()
-        ending = "" if status is None else f" (exit status {status})"
+        ending = self._process.ending()
+        ending = f" ({ending})" if ending else ""
         return BoxError(
             f"the supervisor of the student's box is of no use any more: {self._broken}{ending}. "
             "Nothing can be said about this run; run it again"
         )
 
 
-def _await_end(process: subprocess.Popen[bytes], timeout_s: float) -> None:
-    """Wait for a process; Popen would look again every few milliseconds, once in each run.
-
-    Raises:
-        TimeoutExpired: It still runs.
-    """
-    if process.poll() is not None:  # waited for, or none of ours: its pid may be somebody else's
-        return
-    try:
-        pidfd = os.pidfd_open(process.pid)
-    except (AttributeError, OSError):  # not on macOS, nor for one that was waited for
-        process.wait(timeout_s)
-        return
-    try:
-        poll = select.poll()
-        poll.register(pidfd, select.POLLIN)
-        poll.poll(timeout_s * 1000)
-    finally:
-        os.close(pidfd)
-    process.wait(0.05)
-
-
 def wait_for_retired() -> None:
     """Wait until the supervisors that were retired have ended."""
     while _retired:
-        process = _retired.pop()
-        try:
-            _await_end(process, STOP_DEADLINE_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        end(_retired.pop())
 
 
-def supervisor_environment() -> dict[str, str]:
-    """Return the whole environment of a supervisor: no secret may be in it."""
-    kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
-    return {"PATH": os.defpath, "LANG": "C.UTF-8", **kept}
-
-
-def _start_supervisor(
-    file: Path, fd: int, student_uid: int | None, reaper_uid: int
-) -> subprocess.Popen[bytes]:
-    uid = -1 if student_uid is None else student_uid
-    argv = [sys.executable, "-I", "-S", str(file), str(fd), str(uid), str(reaper_uid)]
-    try:
-        return subprocess.Popen(  # noqa: S603 - our own file, by our own interpreter
-            argv,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            pass_fds=[fd],
-            env=supervisor_environment(),
-            cwd="/",
-            start_new_session=True,
-        )
-    except OSError as error:
-        message = f"the supervisor of the student's box cannot be started ({argv[0]}): {error}"
-        raise BoxError(message) from error
+def _reap_retired() -> None:
+    """Forget those that have ended; wait for the oldest only when there are many."""
+    _retired[:] = [process for process in _retired if not process.await_end(0.0)]
+    while len(_retired) > MAX_RETIRED:
+        end(_retired.pop(0))
 
 
 def _launch_failure(answer: Mapping[str, Any], program: str, cwd: Path) -> Exception:

@@ -26,6 +26,7 @@ class BashTool:
     """Runs commands in one shell per run; what a command sets, later ones find."""
 
     name = "bash"
+    uses_box = True
     description = (
         "Run a command in a bash shell. The shell persists: directory, variables and functions "
         "last until it is restarted. Output is cut in the middle if it is long. A command that "

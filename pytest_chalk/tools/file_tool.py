@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 class FileTool:
     """Calls a function with the student's files and what the model gave."""
 
+    uses_box = True
+
     def __init__(self, function: Callable[..., ToolAnswer], box: Box) -> None:
         signature = _signature(function)
         self.name = function.__name__

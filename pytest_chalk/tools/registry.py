@@ -121,6 +121,11 @@ class Toolbox:
         return cls([_make(name, box, search_dirs, call_user) for name in dict.fromkeys(names)])
 
     @property
+    def uses_box(self) -> bool:
+        """Whether one of the tools runs something as the student."""
+        return any(getattr(tool, "uses_box", False) for tool in self._tools.values())
+
+    @property
     def schemas(self) -> tuple[ToolSchema, ...]:
         """The tools as the model sees them."""
         return tuple(

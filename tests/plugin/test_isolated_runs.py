@@ -123,7 +123,7 @@ def test_when_somebody_is_killed_in_mid_run_no_student_and_no_mount_stays(
         assert wait_until((project.path / "uid").exists, 30)
         uid = int((project.path / "uid").read_text())
         assert wait_until(lambda: len(sleepers(uid)) == 3, 30)
-        init = next(p for p in sleepers(uid)[0].parents() if "box_init" in " ".join(p.cmdline()))
+        init = next(p for p in sleepers(uid)[0].parents() if "fork_server" in " ".join(p.cmdline()))
         victims = {"pytest": session.pid, "supervisor": init.pid}
         workers_of = psutil.Process(session.pid).children()
         victims["worker"] = workers_of[0].pid if workers_of else session.pid

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import os
 import time
 
 from pytest_chalk.sandbox import BoundedOutput
+from pytest_chalk.sandbox.output import read_until_exit
 
 
 def elapsed(call):
@@ -86,3 +88,21 @@ def test_a_command_that_closes_its_output_is_still_waited_for(sh):
 
     assert completed.exit_code == 4
     assert seconds >= 0.3
+
+
+def test_news_that_is_no_end_is_not_taken_for_one():
+    news, write_fd = os.pipe()
+    os.write(write_fd, b"x")
+    ends = iter([False, False, True])
+
+    def has_ended():
+        os.read(news, 1)
+        os.write(write_fd, b"x")
+        return next(ends)
+
+    try:
+        assert read_until_exit({}, has_ended, time_limit_s=5, exit_fd=news)
+        assert next(ends, "all looks were needed") == "all looks were needed"
+    finally:
+        os.close(news)
+        os.close(write_fd)

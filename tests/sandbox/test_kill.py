@@ -106,7 +106,7 @@ def test_an_idle_supervisor_looks_at_nobodys_memory():
     ours, theirs = socket.socketpair()
     with ours, theirs:
         supervisor = Supervisor(theirs, SAME_UID, SAME_UID)
-        supervisor._limit({"memory": 1, "folders": []})
+        supervisor.limit_memory({"memory": 1, "folders": []})
         before = supervisor.is_watching
         supervisor._fds = [os.dup(0)]
         request = {"id": 1, "argv": ["/bin/true"], "env": {}, "cwd": "/", "targets": [0]}

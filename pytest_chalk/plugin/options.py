@@ -112,6 +112,11 @@ SPECS = (
     OptionSpec(
         "min-scored", "share of planned runs that must be scored, 0..1 (default: 1)", "SHARE"
     ),
+    OptionSpec(
+        "progress",
+        "seconds between two lines about a running task, off a terminal; or off (default: 30)",
+        "SECONDS",
+    ),
     OptionSpec("session-dir", "where results are kept (default: .chalk)", "DIR"),
     OptionSpec(
         "resume", "go on with the newest session: run what it has no verdict on", kind="flag"

@@ -33,6 +33,13 @@ def positive_seconds(text: str) -> float:
     return _positive(text, "seconds as a number above 0")
 
 
+def progress_interval(text: str) -> float | None:
+    """Parse seconds above 0; None for `off`."""
+    if text.strip() == "off":
+        return None
+    return _positive(text, "seconds as a number above 0, or off")
+
+
 def positive_amount(text: str) -> float:
     """Parse a finite number above 0."""
     return _positive(text, "a number above 0, for example 2.50")

@@ -53,6 +53,21 @@ def run_item(item: TaskItem, hook_arguments: Mapping[str, object]) -> None:
     `hook_arguments` are the values of the fixtures that `pre_hook` names.
     """
     __tracebackhide__ = True
+    state: ChalkState = item.config.stash[STATE]
+    if state.running is None:
+        _run_item(item, hook_arguments)
+        return
+    fixtures: Mapping[str, Any] = item.funcargs
+    run_id = fixtures["chalk_run_config"].run_id
+    state.running.begin(item.nodeid, str(state.directory.transcript_path(run_id)))
+    try:
+        _run_item(item, hook_arguments)
+    finally:
+        state.running.end()
+
+
+def _run_item(item: TaskItem, hook_arguments: Mapping[str, object]) -> None:
+    __tracebackhide__ = True
     fixtures: Mapping[str, Any] = item.funcargs
     student = check_student(fixtures["chalk_model"])
     spec = _spec(item, fixtures, local=bool(hook_arguments))

@@ -18,6 +18,7 @@ from pytest_chalk.plugin.parsers import (
     one_of,
     positive_amount,
     positive_count,
+    progress_interval,
     share,
     whole_number,
     word,
@@ -39,6 +40,10 @@ if TYPE_CHECKING:
     from pytest_chalk.plugin.rejudged import Rejudged
     from pytest_chalk.sandbox.isolation import Asked
     from pytest_chalk.schemas.run_config import RunConfig
+
+
+PROGRESS_S: float | None = 30.0
+"""Between two lines about a run. Short enough to tell a slow run from a hanging one."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +76,8 @@ class SessionSettings:
         allow_paid_everywhere: Whether models that cost money may be named in code and files.
         cassette_is_given: Whether recordings were asked for, or switched off, by anybody.
         prices: Of the user's own file; None without one.
+        progress_s: Seconds between two lines about a run where there is no terminal; None for no
+            word about runs that are under way, nowhere.
     """
 
     models: tuple[str, ...]
@@ -98,6 +105,7 @@ class SessionSettings:
     keep_sessions: int
     junit_steps: bool
     junit_properties: bool
+    progress_s: float | None
     results: ResultSettings
 
     def settings_of(self, name: str, *, for_judge: bool) -> ModelSettings:
@@ -147,6 +155,7 @@ def read_settings(config: pytest.Config) -> SessionSettings:
         keep_sessions=reader.read("keep-sessions", positive_count, 10),
         junit_steps=reader.read("junit-steps", boolean, default=True),
         junit_properties=reader.read("junit-properties", boolean, default=True),
+        progress_s=reader.read("progress", progress_interval, PROGRESS_S),
         results=read_result_settings(reader),
     )
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pytest_chalk.plugin.resumed import Resumed
     from pytest_chalk.plugin.settings import SessionSettings
     from pytest_chalk.runner.students import Student
+    from pytest_chalk.store.running_file import RunningFile
 
 SESSION_KEY = "chalk_session"
 """In xdist's `workerinput`: the session id that the controller chose."""
@@ -37,6 +38,7 @@ class ChalkState:
     registry: TaskRegistry
     directory: SessionDirectory
     purse: SessionPurse
+    running: RunningFile | None = None
     resumed: Resumed | None = None
     rejudged: Rejudged | None = None
     students: dict[str, Student] = field(default_factory=dict)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pytest_chalk.reports.epoch_summary import mean_interval_of, passes_of
-from pytest_chalk.reports.table import align, one_line
+from pytest_chalk.reports.table import align, one_line, show_seconds
 from pytest_chalk.schemas.record import sum_usd
 from pytest_chalk.schemas.spending import show_usd
 
@@ -72,7 +72,7 @@ def _row(task: str, model: str, runs: Sequence[RunRecord]) -> tuple[str, ...]:
         str(sum(run.usage.turns for run in runs)),
         f"{tokens:,}" if tokens else "-",
         "-" if usd is None else show_usd(usd),
-        _seconds(sum(run.duration_s for run in runs)),
+        show_seconds(sum(run.duration_s for run in runs)),
     )
 
 
@@ -96,11 +96,3 @@ def _counted(words: Sequence[str]) -> str:
     if len(words) == 1:
         return words[0]
     return ", ".join(f"{count} {word}" for word, count in counts.items())
-
-
-def _seconds(seconds: float) -> str:
-    if seconds < 60:
-        return f"{seconds:.1f}s"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}h{minutes:02}m" if hours else f"{minutes}m{rest:02}s"

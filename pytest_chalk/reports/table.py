@@ -25,3 +25,12 @@ def align(rows: Sequence[Sequence[str]], left_columns: int) -> list[str]:
         ).rstrip()
         for row in rows
     ]
+
+
+def show_seconds(seconds: float) -> str:
+    """Return a time as people write it: `12.3s`, `2m05s`, `3h07m`."""
+    if seconds < 60:
+        return f"{seconds:.1f}s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}h{minutes:02}m" if hours else f"{minutes}m{rest:02}s"

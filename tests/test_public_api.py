@@ -91,6 +91,7 @@ NAMES = {
         "json_schema",
         "json_valid",
         "levenshtein",
+        "llm",
         "numeric_close",
         "regex_match",
         "sql",

@@ -14,6 +14,8 @@ from pytest_chalk.schemas.plain import as_finite, parse_finite
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from pytest_chalk.authoring.ports import Model
+
 
 @dataclass(frozen=True)
 class EvaluationScorerResult:
@@ -33,6 +35,14 @@ class EvaluationScorerResult:
 
 
 @dataclass(frozen=True)
+class Unscored:
+    """Why a row got no score; unlike an exception it keeps what is known besides."""
+
+    error: str
+    metadata: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
 class BuiltinScorer:
     """A scorer that comes with the package.
 
@@ -40,19 +50,31 @@ class BuiltinScorer:
         kind: The function of `scorers` that makes it.
         version: Raised when it scores something differently than before.
         params: Keywords of that function, besides name and inputs; JSON.
-        score: Called with the values of `inputs` by position.
+        score: Called with the values of `inputs` by position; where a model is asked, after what
+            gives the model for one conversation by its label.
+        model: The model that it asks, or the name of it; None where it asks none.
     """
 
     name: str
     kind: str
     inputs: tuple[str, ...]
     params: Mapping[str, Any]
-    score: Callable[..., EvaluationScorerResult]
+    score: Callable[..., EvaluationScorerResult | Unscored]
     version: int = 1
+    model: Model | str | None = None
 
-    def __call__(self, *values: object) -> EvaluationScorerResult:
-        """Score values given in the order of `inputs`."""
-        return self.score(*values)
+    def __call__(self, *values: object) -> EvaluationScorerResult | Unscored:
+        """Score values given in the order of `inputs`.
+
+        Raises:
+            TypeError: It asks a model of which only the name is known, outside of a run.
+        """
+        if self.model is None:
+            return self.score(*values)
+        if isinstance(self.model, str):
+            message = f"{self.name!r} asks {self.model!r}, which only an evaluation can: run one"
+            raise TypeError(message)
+        return self.score(lambda _: self.model, *values)
 
     @property
     def builtin_id(self) -> str:

@@ -8,6 +8,7 @@ import threading
 import time
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_chalk import scorers as builtin_scorers
@@ -20,6 +21,7 @@ from pytest_chalk.authoring.call_context import (
     set_call_context,
 )
 from pytest_chalk.evaluations.code_loading import load_function
+from pytest_chalk.evaluations.scorer_models import scorer_models
 from pytest_chalk.evaluations.telemetry import find_recorder, read_trace
 from pytest_chalk.evaluations.user_code import Called, call_user_code, score_of
 from pytest_chalk.schemas.evaluation import OUTPUT, OUTPUT_ERROR, TRACE, Cell, CellColumn
@@ -167,10 +169,11 @@ def prepare_work(
 
     Raises:
         EvaluationError: A function of the pinned version cannot be found.
+        RunOptionError: A scorer's model cannot be asked.
     """
     task = _function_callee(run.policy or definition.task) if _is_called(plan.task) else None
     scorers = tuple(
-        ScorerWork(position, _scorer_callee(spec), action, spec.reads_the_call)
+        ScorerWork(position, _scorer_callee(spec, definition), action, spec.reads_the_call)
         for position, (spec, action) in enumerate(
             zip(definition.scorers, plan.scorers, strict=True), 1
         )
@@ -260,7 +263,7 @@ def _call_scorer(scorer: ScorerWork, row: Row) -> Cell:
     score, metadata = None, None
     if error is None:
         try:
-            score, metadata = score_of(returned)
+            score, error, metadata = score_of(returned)
         except TypeError as wrong:
             error = str(wrong)
     return Cell(row.index, scorer.position, score, error, metadata)
@@ -281,11 +284,15 @@ def _function_callee(ref: CodeRef) -> Callee:
     )
 
 
-def _scorer_callee(spec: ScorerSpec) -> Callee:
+def _scorer_callee(spec: ScorerSpec, definition: Definition) -> Callee:
     if spec.code is not None:
         return _function_callee(spec.code)
     scorer = builtin_scorers.rebuild(spec.name, spec.inputs, spec.params)
-    return Callee(scorer.score, spec.inputs, by_position=True)
+    code: Callable[..., Any] = scorer.score
+    if scorer.model is not None:
+        asker = f"{definition.name}-{spec.name}"
+        code = partial(code, scorer_models().conversations(str(scorer.model), asker))
+    return Callee(code, spec.inputs, by_position=True)
 
 
 def _call_in_time(callee: Callee, given: Mapping[str, object], limit_s: float) -> Called:

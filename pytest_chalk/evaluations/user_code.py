@@ -14,7 +14,7 @@ import traceback
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from pytest_chalk.authoring.scorer import EvaluationScorerResult
+from pytest_chalk.authoring.scorer import EvaluationScorerResult, Unscored
 from pytest_chalk.schemas.plain import as_finite, encodable
 from pytest_chalk.schemas.secret_text import secrets_of, without_secrets
 
@@ -54,8 +54,8 @@ def call_user_code(
     return None, error
 
 
-def score_of(returned: object) -> tuple[float | None, str | None]:
-    """Return score and metadata (as JSON text) of what a scorer returned.
+def score_of(returned: object) -> tuple[float | None, str | None, str | None]:
+    """Return score, error and metadata (as JSON text) of what a scorer returned.
 
     Several results are one score, their mean, with all of them in the metadata. No result is no
     score.
@@ -64,16 +64,23 @@ def score_of(returned: object) -> tuple[float | None, str | None]:
         TypeError: It is no number, no `EvaluationScorerResult` and no list of these.
     """
     if type(returned) is float and math.isfinite(returned):  # by far the most common
-        return returned, None
+        return returned, None, None
     if isinstance(returned, EvaluationScorerResult):
-        return returned.score, None if returned.metadata is None else _compact(returned.metadata)
+        metadata = None if returned.metadata is None else _compact(returned.metadata)
+        return returned.score, None, metadata
+    if isinstance(returned, Unscored):
+        return None, encodable(returned.error[:MAX_ERROR_CHARS]), _compact(returned.metadata)
     if isinstance(returned, list):
-        results = [_as_result(member) for member in returned]
-        if not results:
-            return None, None
-        mean = sum(result["score"] for result in results) / len(results)
-        return mean, _compact({"results": results})
-    return _number(returned), None
+        return _mean_of(returned)
+    return _number(returned), None, None
+
+
+def _mean_of(returned: list[object]) -> tuple[float | None, str | None, str | None]:
+    results = [_as_result(member) for member in returned]
+    if not results:
+        return None, None, None
+    mean = sum(result["score"] for result in results) / len(results)
+    return mean, None, _compact({"results": results})
 
 
 def _as_result(returned: object) -> dict[str, Any]:

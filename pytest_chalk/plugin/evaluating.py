@@ -55,6 +55,8 @@ def evaluate_within_test(
         use_store(OptionReader(config).path("session-dir") or config.rootpath / ".chalk")
         config.pluginmanager.register(EvaluationReports(), _NAME)
     dataset, task, scorers = parts
+    if any(getattr(scorer, "model", None) is not None for scorer in scorers):
+        _lend_models(config)
     is_ref = isinstance(dataset, DatasetRevisionRef) or hasattr(dataset, "revision_id")
     evaluation = Evaluation.create(
         name,
@@ -67,6 +69,23 @@ def evaluate_within_test(
     run = evaluation.run(execution_mode="on_read", **options).wait(timeout=timeout)
     _note(request.node, name, run)
     return run
+
+
+def _lend_models(config: pytest.Config) -> None:
+    """Let scorers ask models as judges do: by the session's options, and out of its budget."""
+    from pytest_chalk.evaluations.scorer_models import ScorerModels, use_scorer_models
+    from pytest_chalk.plugin.activation import activate
+    from pytest_chalk.plugin.budget import metered
+
+    state = activate(config)
+    settings = state.settings
+    models = ScorerModels(
+        find=lambda name: state.judge(name, "scorers.llm(model=...)"),
+        pay=lambda model: metered(model, settings, state.purse),
+        cassette=settings.cassette,
+        cassette_dir=settings.cassette_dir or config.rootpath / "cassettes",
+    )
+    use_scorer_models(models)
 
 
 class EvaluationReports:

@@ -59,8 +59,12 @@ class ChalkState:
             self.students[name] = check_student(made)
         return self.students[name]
 
-    def judge(self, name: str) -> Model:
+    def judge(self, name: str, named_in: str = "RubricJudge(model=...)") -> Model:
         """Return the model of that name for a judge to ask, made once per process.
+
+        Args:
+            name: Of the model.
+            named_in: Where code named it, if the session did not.
 
         Raises:
             RunOptionError: Nobody makes it, or it costs money and was named in code.
@@ -69,7 +73,7 @@ class ChalkState:
             choice = self.settings.judge
             chosen = name == choice.name
             allowed = self.settings.allow_paid_everywhere or (chosen and choice.is_typed)
-            source = choice.source if chosen else "RubricJudge(model=...)"
+            source = choice.source if chosen else named_in
             where = _Naming(source, "--chalk-judge-model", allowed)
             made = self._make_model(name, where)
             if not is_model(made):

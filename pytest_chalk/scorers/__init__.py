@@ -1,4 +1,4 @@
-"""Scorers that come with the package. `llm_judge` is none of them yet."""
+"""Scorers that come with the package."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_chalk.authoring.scorer import EvaluationScorerResult
 from pytest_chalk.scorers.compare import contains, exact_match, numeric_close, regex_match
 from pytest_chalk.scorers.json_text import json_match, json_schema, json_valid
+from pytest_chalk.scorers.llm import llm
 from pytest_chalk.scorers.similarity import levenshtein, string_similarity
 from pytest_chalk.scorers.sql_item import sql
 
@@ -23,6 +24,7 @@ __all__ = [
     "json_schema",
     "json_valid",
     "levenshtein",
+    "llm",
     "numeric_close",
     "regex_match",
     "sql",
@@ -36,6 +38,7 @@ _KINDS: dict[str, Callable[..., BuiltinScorer]] = {
     "json_schema": json_schema,
     "json_valid": json_valid,
     "levenshtein": levenshtein,
+    "llm": llm,
     "numeric_close": numeric_close,
     "regex_match": regex_match,
     "string_similarity": string_similarity,

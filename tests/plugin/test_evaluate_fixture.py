@@ -117,3 +117,69 @@ def test_a_definition_that_cannot_be_is_an_ordinary_failure(project: Project):
 
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["E*ValueError: scorer 'intent-match' takes 'expected'*"])
+
+
+GRADER = """
+from pytest_chalk.authoring.ports import ModelReply
+from pytest_chalk.schemas.chat import Message
+
+class Grader:
+    name, trusted = "acme/grader", False
+
+    def reply(self, request):
+        assert {answers}, "nobody is to be asked"
+        polite = "please" in request.messages[-1].text
+        said = "YES\\nso it is" if polite else "NO\\nnot so"
+        return ModelReply(Message(content=said), "stop", 100, 7)
+
+def pytest_chalk_make_model(config, name):
+    return Grader() if name == "acme/grader" else None
+"""
+JUDGED = """
+from pytest_chalk.evaluations import scorers
+
+def test_polite(chalk_evaluate):
+    run = chalk_evaluate(
+        "politeness",
+        dataset=[{"asked": "a"}, {"asked": "b, please"}],
+        task=lambda asked: asked,
+        scorers=[scorers.llm("It is polite.", model="acme/grader", name="polite")],
+        concurrency=1,
+    )
+    assert run.mean("polite") == 0.5
+"""
+
+
+def test_a_scorer_asks_a_model_of_the_session_and_its_recording_needs_none(project: Project):
+    project.file("test_polite.py", JUDGED)
+    project.file("conftest.py", GRADER.format(answers=True))
+
+    recorded = project.run_apart("test_polite.py", "--chalk-cassette=record")
+    project.file("conftest.py", GRADER.format(answers=False))
+    replayed = project.run_apart("test_polite.py", "--chalk-cassette=replay")
+    unrecorded = project.run_apart("test_polite.py")
+
+    recorded.assert_outcomes(passed=1)
+    assert [path.suffix for path in (project.path / "cassettes").iterdir()] == [".json"]
+    replayed.assert_outcomes(passed=1)
+    unrecorded.assert_outcomes(failed=1)
+    unrecorded.stdout.fnmatch_lines(["E*EvaluationError: scorer 'polite'*2 of 2 rows failed*"])
+
+
+def test_what_scorers_ask_is_paid_from_the_sessions_budget(project: Project):
+    project.file("test_polite.py", JUDGED)
+    project.file("conftest.py", GRADER.format(answers=True))
+
+    result = project.run_apart("test_polite.py", "--chalk-token-limit=50")
+
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["E*1 of 2 rows failed and have no score*BudgetSpent*"])
+
+
+def test_a_paid_model_named_in_a_test_is_not_asked(project: Project):
+    project.file("test_polite.py", JUDGED.replace("acme/grader", "openai/gpt-5"))
+
+    result = project.run_apart("test_polite.py")
+
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["E*scorers.llm(model=...): 'openai/gpt-5' costs money*"])

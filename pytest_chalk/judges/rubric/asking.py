@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import secrets
 import time
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
 from pytest_chalk.authoring.judging import Judging, find_judging
-from pytest_chalk.authoring.ports import ModelReply, ModelRequest
-from pytest_chalk.errors import CassetteMissError, MachineError, RunOptionError
+from pytest_chalk.errors import RunOptionError
+from pytest_chalk.grading.question import Answer, Question
 from pytest_chalk.grading.rubric import (
     MAX_CONTENT_CHARS,
-    compose_request,
     describe,
     majority,
     total,
 )
-from pytest_chalk.grading.verdict import Verdict, parse_verdict
 from pytest_chalk.judges.rubric.fan_out import call_all
 from pytest_chalk.reports.clean import clean_text
 from pytest_chalk.schemas.scoring import Scoring
@@ -28,61 +24,10 @@ if TYPE_CHECKING:
 
     from pytest_chalk.authoring.ports import Model
     from pytest_chalk.judges.rubric import RubricJudge
-    from pytest_chalk.schemas.frozen import Blame
     from pytest_chalk.schemas.transcript import Transcript
 
 AT_ONCE = 8
 """Questions in flight for one step. A rubric has five to ten, which providers take at once."""
-
-MAX_SHOWN_CHARS = 200
-"""Of a reply without a verdict, in the reason for the error."""
-
-
-@dataclass(frozen=True)
-class _Answer:
-    """What came of one question: a verdict, or why there is none and whose fault that is."""
-
-    verdict: Verdict | None = None
-    problem: str = ""
-    blame: Blame = "machine"
-
-
-@dataclass
-class _Question:
-    """One question and every reply to it.
-
-    Attributes:
-        content: The work, as all questions show it.
-        criterion: The statement about it.
-        asked: Models: the one that is asked, and the one asked again if its reply is no verdict.
-    """
-
-    content: str
-    criterion: str
-    asked: tuple[Model, Model]
-    replies: list[ModelReply] = field(default_factory=list)
-
-    def ask(self, ends_s: float) -> _Answer:
-        """Ask until there is a verdict."""
-        for model, is_again in zip(self.asked, (False, True), strict=True):
-            # Only now: a text holds the whole work, and most are asked once.
-            nonce = f"DATA-{secrets.token_hex(16)}"
-            messages = compose_request(self.content, self.criterion, nonce, is_again=is_again)
-            left_s = max(0.001, ends_s - time.monotonic())
-            try:
-                reply = model.reply(ModelRequest(messages, (), time_limit_s=left_s))
-            except MachineError as error:
-                return _Answer(problem=str(error))
-            except CassetteMissError as error:
-                return _Answer(problem=str(error), blame="author")
-            self.replies.append(reply)
-            verdict = parse_verdict(reply.message.text)
-            if verdict is not None:
-                return _Answer(verdict)
-            if reply.finish_reason == "time_limit":
-                break
-        said = self.replies[-1].message.text
-        return _Answer(problem=f"no verdict in the reply {said[:MAX_SHOWN_CHARS]!r}")
 
 
 class _GivenModels:
@@ -125,7 +70,7 @@ def _content(judge: RubricJudge, transcript: Transcript) -> str:
     return clean_text(joined, max_chars=MAX_CONTENT_CHARS)
 
 
-def _questions(judge: RubricJudge, content: str, model: Model, judging: Judging) -> list[_Question]:
+def _questions(judge: RubricJudge, content: str, model: Model, judging: Judging) -> list[Question]:
     """Return every question, criterion by criterion and vote by vote."""
     questions = []
     which = next(judging.numbers)
@@ -137,20 +82,20 @@ def _questions(judge: RubricJudge, content: str, model: Model, judging: Judging)
             first, again = (
                 judging.models.converse(model, name) for name in (label, f"{label}, asked again")
             )
-            questions.append(_Question(content, criterion.text, (first, again)))
+            questions.append(Question(content, criterion.text, (first, again)))
     return questions
 
 
-def _ask(questions: Sequence[_Question], time_limit_s: float) -> list[_Answer]:
+def _ask(questions: Sequence[Question], time_limit_s: float) -> list[Answer]:
     """Return the answer to each question."""
     ends_s = time.monotonic() + time_limit_s
     calls = [partial(question.ask, ends_s) for question in questions]
-    late = _Answer(problem=f"no reply within the time limit of {time_limit_s:g} s")
+    late = Answer(problem=f"no reply within the time limit of {time_limit_s:g} s")
     answers = call_all(calls, at_once=AT_ONCE, time_limit_s=time_limit_s)
     return [late if answer is None else answer for answer in answers]
 
 
-def _scoring(judge: RubricJudge, answers: Sequence[_Answer], model_name: str) -> Scoring:
+def _scoring(judge: RubricJudge, answers: Sequence[Answer], model_name: str) -> Scoring:
     groups = [answers[at : at + judge.votes] for at in range(0, len(answers), judge.votes)]
     verdicts = [majority([one.verdict for one in group], judge.votes) for group in groups]
     metadata = {**describe(judge.criteria, verdicts), "judge model": model_name}

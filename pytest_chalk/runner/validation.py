@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import inspect
 import re
+import sysconfig
 import tempfile
+import traceback
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -16,10 +19,13 @@ from pytest_chalk.runner.api import run_id_for
 from pytest_chalk.runner.readable import refuse_leaky_box
 from pytest_chalk.runner.saboteur import attacks_on
 from pytest_chalk.runner.task_run import perform_run, task_run
+from pytest_chalk.runner.user_code import call_user_code
+from pytest_chalk.sandbox.time_limit import TimeIsUpError, time_limit
 from pytest_chalk.schemas.record import RunSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+    from contextlib import AbstractContextManager
 
     from pytest_chalk.authoring.step import Step
     from pytest_chalk.authoring.task import Task
@@ -28,6 +34,13 @@ if TYPE_CHECKING:
     from pytest_chalk.sandbox import Box
     from pytest_chalk.schemas.record import PassRule, RunRecord
     from pytest_chalk.schemas.run_config import RunConfig
+
+LIMIT_S = 60.0
+ORACLES = 3
+"""What a run may take that is not the oracle's: so many seconds, and so often what that one took.
+A judge that opens a pipe which a student left waits for ever; no sound one is so slow."""
+
+_PACKAGE = Path(__file__).parents[1]
 
 _READS_ORIGINAL = re.compile(r"\bSTUDENT_(?:DATA_DIR|WORKDIR)\b")
 _WRITES_FILE = re.compile(
@@ -53,6 +66,7 @@ class Validation:
         place: Where its runs happen; each gets directories of its own.
         free_steps: Indices of steps that score above 0 without anything done: no attack on them
             can show anything.
+        limit_s: What a run may take after the oracle's, which had all the time it wanted.
     """
 
     task_class: type[Task]
@@ -61,6 +75,7 @@ class Validation:
     pass_rule: PassRule
     place: RunPlace
     free_steps: set[int] = field(default_factory=set)
+    limit_s: float = 0.0
 
     def checks(self) -> Iterator[tuple[str, Callable[[], Check]]]:
         """Yield each check by its name, to be made in this order."""
@@ -74,6 +89,7 @@ class Validation:
 
     def _oracle_passes(self) -> Check:
         record = self._run("oracle", "oracle")
+        self.limit_s = LIMIT_S + ORACLES * record.duration_s
         problem = "" if record.outcome == "passed" else f"{record.outcome}: {record.reason}"
         return Check("oracle passes", problem)
 
@@ -137,9 +153,13 @@ class Validation:
         with tempfile.TemporaryDirectory(prefix="chalk-validate-") as kept:
             transcript, own = Path(kept, "transcript.jsonl"), Path(kept)
             place = replace(self.place, transcript=transcript, directory=own, submissions_dir=None)
-            with task_run(spec, place) as run:
+            with task_run(spec, place) as run, _limited(self.limit_s):
                 run.prepare(self.task_class, student, dict(self.hook_arguments))
                 return perform_run(run)
+
+
+def _limited(limit_s: float) -> AbstractContextManager[None]:
+    return time_limit(limit_s) if limit_s else nullcontext()
 
 
 def make_check(name: str, check: Callable[[], Check]) -> Check:
@@ -148,6 +168,32 @@ def make_check(name: str, check: Callable[[], Check]) -> Check:
         return check()
     except ChalkError as error:
         return Check(name, str(error))
+    except TimeIsUpError as late:
+        return Check(name, _too_late(late))
+
+
+def _too_late(late: TimeIsUpError) -> str:
+    """Return who waited for ever, and what the author can do about it."""
+    frames = list(traceback.walk_tb(late.__traceback__))
+    stages = [f.f_locals["stage"] for f, _ in frames if f.f_code is call_user_code.__code__]
+    stage = stages[-1] if stages else "the run"
+    if stage == "student":
+        return f"the student's part: {late}"
+    where = [
+        f"{frame.f_code.co_name} ({frame.f_code.co_filename}:{line})"
+        for frame, line in frames
+        if not _is_ours_or_pythons(frame.f_code.co_filename)
+    ]
+    place = f", waiting in {where[-1]}" if where else ""
+    return (
+        f"the student can keep it from ending: {stage}: {late}{place}. The task's author can mend "
+        "this: judge the copies that collect_submission returns, and no path that the student "
+        "can still fill"
+    )
+
+
+def _is_ours_or_pythons(file: str) -> bool:
+    return file.startswith((str(_PACKAGE), sysconfig.get_path("stdlib"), "<"))
 
 
 def lint_step(step: Step) -> list[str]:

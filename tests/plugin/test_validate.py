@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from plugin.conftest import Project, verdicts
+
+from pytest_chalk.runner import validation
 
 SOUND = """
 from environment.submissions import collect_submission
@@ -130,6 +134,30 @@ def test_a_judge_that_a_student_can_break_is_found(project: Project):
 
     assert failing(project) == ["hostile output, step 1"]
     assert "the student can break the judge: judge: UnicodeDecodeError" in result.stdout.str()
+
+
+@pytest.mark.parametrize("stage", ["judge", "pre_scoring_hook"])
+def test_a_task_that_waits_for_ever_on_a_pipe_is_the_authors_to_mend(
+    project: Project, monkeypatch: pytest.MonkeyPatch, stage: str
+):
+    monkeypatch.setattr(validation, "LIMIT_S", 2.0)
+    reads = "self.saved = ANSWER" + (
+        "; ANSWER.exists() and ANSWER.read_text()" * (stage != "judge")
+    )
+    project.task(
+        "one", SOUND.replace("(self.saved,) = collect_submission(self.config, [ANSWER])", reads)
+    )
+
+    result = project.run("--chalk-validate")
+
+    assert "FIFO in place of a file, step 1" in failing(project)
+    assert project.run_record()["outcome"] == "failed"
+    output = result.stdout.str()
+    waiting = "evaluate" if stage == "judge" else "pre_scoring_hook"
+    assert f"the student can keep it from ending: {stage}: it did not end within" in output
+    assert re.search(rf"waiting in {waiting} \(.*tasks/one/__init__.py:\d+\)", output)
+    assert "The task's author can mend this" in output
+    assert checks(project)["lint"] == "passed"
 
 
 def test_a_later_step_is_attacked_after_the_solutions_of_those_before_it(project: Project):

@@ -10,13 +10,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
 READ_BYTES = 262_144
 """Taken from a pipe at a time; four times what a pipe holds by default."""
 
-POLL_INTERVAL_MS = 20.0
+POLL_INTERVAL_S = 0.02
 """How often to look whether a command has ended whose output somebody else still holds open."""
+
+MAX_WAIT_S = 60.0
+"""At a time, where the command's end wakes us. `poll` takes no more than some weeks."""
 
 ORPHAN_GRACE_S = 0.2
 """How long output is still read after the command has ended. What the command itself wrote is in
@@ -142,23 +145,24 @@ def read_until_exit(
     """
     open_streams = dict(streams)
     poll = _poll_for(streams, feed, exit_fd)
-    grace_end: float | None = None
+    deadline, grace_end = time.monotonic() + time_limit_s, None
     has_news = True  # the end may have been told before anybody looked
-    for now in _ticks(time.monotonic() + time_limit_s):
-        # Both pipes at their end mostly means that the command ends this very millisecond.
-        soon = not open_streams and exit_fd is None
-        ready = [fd for fd, _ in poll.poll(POLL_INTERVAL_MS / 20 if soon else POLL_INTERVAL_MS)]
-        for fd in ready:
-            _transfer(poll, fd, open_streams, feed)
-        has_news = has_news or exit_fd is None or exit_fd in ready
+    while (now := time.monotonic()) < deadline:
         if grace_end is None and has_news and has_ended():
             grace_end = now + ORPHAN_GRACE_S
             if exit_fd is not None:  # it may stay readable for ever
                 poll.unregister(exit_fd)
-        has_news = False
         if grace_end is not None and (not open_streams or now >= grace_end):
             return True
-    return grace_end is not None
+        wait_s = (deadline if grace_end is None else grace_end) - now
+        if grace_end is None and exit_fd is None:
+            # Both pipes at their end mostly means that the command ends this very millisecond.
+            wait_s = POLL_INTERVAL_S if open_streams else POLL_INTERVAL_S / 20
+        ready = [fd for fd, _ in poll.poll(min(wait_s, MAX_WAIT_S) * 1000)]
+        for fd in ready:
+            _transfer(poll, fd, open_streams, feed)
+        has_news = exit_fd is None or exit_fd in ready
+    return grace_end is not None or has_ended()
 
 
 def _poll_for(streams: Iterable[int], feed: Feed | None, exit_fd: int | None) -> select.poll:
@@ -172,11 +176,6 @@ def _poll_for(streams: Iterable[int], feed: Feed | None, exit_fd: int | None) ->
     if exit_fd is not None:
         poll.register(exit_fd, select.POLLIN)
     return poll
-
-
-def _ticks(deadline: float) -> Iterator[float]:
-    while (now := time.monotonic()) < deadline:
-        yield now
 
 
 def _transfer(

@@ -43,6 +43,12 @@ def test_scoring_ends_when_the_script_ends_whoever_holds_its_pipes(score, wait_u
     assert wait_until_gone([int(completed.stdout)]) == []
 
 
+def test_what_a_script_says_last_is_read_after_a_long_silence_whoever_holds_its_pipes(score):
+    completed = score("sleep 60 & sleep 0.5; echo late; echo too >&2")
+
+    assert (completed.stdout, completed.stderr) == (b"late\n", b"too\n")
+
+
 def test_at_the_time_limit_the_scripts_group_is_killed(score, wait_until_gone):
     completed = score("echo $$; sleep 60 & echo $!; trap '' TERM; wait", time_limit_s=0.3)
 

@@ -106,9 +106,10 @@ def provider_process():
 class Loopback:
     """The provider on loopback as a test uses it."""
 
-    def __init__(self, url):
+    def __init__(self, url, client):
         self.url = url
         self.waits = []
+        self._client = client
         self.door = Door(uniform=lambda low, high: min(high, 0.02))
 
     def model(self, prefix, query="", **settings):
@@ -117,14 +118,21 @@ class Loopback:
         return KINDS[prefix](f"mock?{query}", given, door=self.door)
 
     def stats(self):
-        return httpx.get(f"{self.url}/mock/stats").json()
+        return self._client.get(f"{self.url}/mock/stats").json()
+
+
+@pytest.fixture(scope="session")
+def control():
+    """One client for all tests: to make one takes longer than what is asked."""
+    with httpx.Client(trust_env=False) as client:
+        yield client
 
 
 @pytest.fixture
-def loopback(provider_process, monkeypatch):
+def loopback(provider_process, control, monkeypatch):
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
-    httpx.post(f"{provider_process}/mock/reset")
-    provider = Loopback(provider_process)
+    control.post(f"{provider_process}/mock/reset")
+    provider = Loopback(provider_process, control)
     yield provider
     provider.door.close()

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from inner_pytest import plugins
 
 from pytest_chalk import Step, Task, run_task
 from pytest_chalk.judges import AlwaysPassJudge
@@ -89,8 +90,13 @@ def write_project(root: Path, **files: str) -> None:
 
 def run_pytest(pytester: pytest.Pytester, *arguments: str) -> pytest.RunResult:
     return pytester.runpytest_subprocess(
-        "-p", "no:cacheprovider", "-p", "no:randomly", *arguments, timeout=60
+        *plugins("chalk", "timeout", "no:cacheprovider"), *arguments, timeout=60
     )
+
+
+@pytest.fixture(autouse=True)
+def _no_other_plugins(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
 
 
 def test_a_tool_that_cannot_be_used_is_an_error_of_collection(pytester: pytest.Pytester):

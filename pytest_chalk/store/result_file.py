@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from pytest_chalk.schemas.evaluation import CellColumn, Column
+from pytest_chalk.schemas.evaluation import OUTPUT, CellColumn, Column
 from pytest_chalk.store.dataset_files import ROW_GROUP_ROWS, copy_query
 from pytest_chalk.store.duck import duck, literal, quoted, reading
 from pytest_chalk.store.sql_expression import evaluate_items
@@ -69,6 +69,7 @@ class ResultFile:
         cells_of: Callable[[int, int], Mapping[int, CellColumn]],
     ) -> None:
         self._files, self._shape, self._cells_of = files, shape, cells_of
+        self._copied = shape.source.columns_named([OUTPUT])[0] if shape.output_copied else None
         self._output_type, self._output = self._type_of_output(kinds)
 
     @property
@@ -136,27 +137,24 @@ class ResultFile:
     def _type_of_output(self, kinds: set[str]) -> tuple[str, Column]:
         """Return the type of the output column: of one kind of values its own, else JSON text."""
         kinds = kinds - {NULL}
-        source = next((c for c in self._shape.source.columns if c.name == "output"), None)
-        copied = source if self._shape.output_copied else None
+        copied = self._copied
         if not kinds:  # nothing is new, or every call failed
-            return "VARCHAR", copied or Column("output")
+            return (copied and self._source_type()) or "VARCHAR", copied or Column("output")
         kind = SQL_OF_KIND.get(next(iter(kinds)), "") if len(kinds) == 1 else ""
         if copied and self._source_type() != kind:
             kind = ""
         return kind or "VARCHAR", Column("output", is_json=not kind)
 
     def _source_type(self) -> str:
-        source = next(c for c in self._shape.source.columns if c.name == "output")
+        """Return the type of the output that is copied; empty where it is JSON text or unknown."""
         path = literal(self._files.path(self._shape.source.digest))
-        found = (
-            duck().execute(f"SELECT typeof(output) FROM read_parquet({path}) LIMIT 1").fetchone()
-        )
-        return "" if source.is_json or found is None else str(found[0])
+        query = f"SELECT typeof(output) FROM read_parquet({path}) LIMIT 1"
+        found = duck().execute(query).fetchone()
+        return "" if found is None or (self._copied and self._copied.is_json) else str(found[0])
 
     def _copied_output(self) -> str:
         """Return the source's output, as JSON text if the result's is and the source's is not."""
-        source = next(c for c in self._shape.source.columns if c.name == "output")
-        if self._output.is_json and not source.is_json:
+        if self._output.is_json and self._copied and not self._copied.is_json:
             return "to_json(s.output)::VARCHAR"
         return "s.output"
 

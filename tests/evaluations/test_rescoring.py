@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from evaluations.conftest import Counter, printed_json, run_script, shout
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from pytest_chalk.evaluations import (
@@ -390,3 +390,38 @@ def test_another_process_rescores_without_any_code_of_the_task(tmp_path):
         print(json.dumps([row["twice_value"] for row in run.rescore(scorers=[new]).wait().rows()]))
     """
     assert printed_json(run_script(tmp_path, second)) == [None, 2.0, 2.0, 2.0, 2.0]
+
+
+VALUES = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False, allow_infinity=False),
+    st.text(max_size=3), st.lists(st.integers(), max_size=2),
+)  # fmt: skip
+BY_ROW = st.fixed_dictionaries(dict.fromkeys(ALL, VALUES)) | VALUES.map(
+    lambda value: dict.fromkeys(ALL, value)  # of one type, as they mostly are
+)
+
+
+@settings(
+    max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(outputs=BY_ROW, failing=st.lists(st.sets(st.sampled_from(ALL)), min_size=2, max_size=2))
+@example(outputs=dict.fromkeys(ALL, 2), failing=[{"four"}, {"four"}])
+@example(outputs=dict.fromkeys(ALL, True), failing=[set(ALL), {"one"}])
+@example(outputs=dict(zip(ALL, [1, "a", None, [1]], strict=True)), failing=[{"four"}, set()])
+def test_outputs_come_back_as_they_were_whatever_fails_and_is_retried(dataset, outputs, failing):
+    task = Counter(outputs.__getitem__, failing[0], "task")
+    run = create(dataset, task.function, [scorers.json_valid()]).run().wait()
+    task.fail_on.clear()
+    task.fail_on.update(failing[1])
+
+    retried = run.rescore(retry_failed_task=True).wait()
+    copied = retried.rescore().wait()
+
+    left = failing[0] & failing[1]
+    wanted = [None if row in left else outputs[row] for row in ALL]
+    for found in (column(retried, "output"), column(copied, "output")):
+        assert found == wanted
+        assert list(map(type, found)) == list(map(type, wanted))
+    errors = column(retried, "output_error")
+    assert {row for row, error in zip(ALL, errors, strict=True) if error} == left
+    assert sorted(task.calls) == sorted([*ALL, *failing[0]])

@@ -19,6 +19,7 @@ from pytest_chalk.evaluations.rescoring import (
 from pytest_chalk.schemas.evaluation import CodeRef, DatasetRevisionRef, Definition, ScorerSpec
 
 N_ROWS = 5
+NAMES = ("a", "other name", "ü")  # which the rules do not look at
 KINDS = ("function", "builtin", "sql")
 INPUTS = ((), ("output",), ("trace",), ("question",), ("output", "expected"))
 
@@ -30,7 +31,7 @@ def specs(draw):
     # One version of a function always takes the same, as in the world.
     inputs = INPUTS["abcd".index(identity)] if kind != "sql" else ()
     takes_all = kind == "function" and identity == "d"
-    return ScorerSpec(draw(st.text(min_size=1)), kind, identity, inputs, takes_all)
+    return ScorerSpec(draw(st.sampled_from(NAMES)), kind, identity, inputs, takes_all)
 
 
 def definition(task, scorers):

@@ -12,6 +12,7 @@ from pytest_chalk.evaluations.finalizing import finalize, source_of
 from pytest_chalk.evaluations.rescoring import RunPlan
 from pytest_chalk.evaluations.row_queue import RowQueue
 from pytest_chalk.evaluations.row_work import Work, prepare_work, run_rows
+from pytest_chalk.evaluations.scorer_models import flush_recordings
 from pytest_chalk.store.cell_ledger import LEASE_S
 
 if TYPE_CHECKING:
@@ -99,12 +100,14 @@ class Driver:
         executor = DaemonPool(session.concurrency)
         try:
             while self.is_asked and session.call_rows(executor):
+                flush_recordings()  # before the end, after which a script may end too
                 if self._place.ends.begin_finalizing(run.id, owner):
                     finalize(self._place, run, definition, source)
                     return
                 time.sleep(OTHERS_S)
         finally:
             rows.give_back()
+            flush_recordings()
             executor.shutdown(wait=False)
 
 

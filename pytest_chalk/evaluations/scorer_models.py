@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
 
 from pytest_chalk.discovery.settings import find_root, read_ini
-from pytest_chalk.errors import RunOptionError
+from pytest_chalk.errors import MachineError, RunOptionError
 from pytest_chalk.schemas.secret_text import secrets_of
 from pytest_chalk.scorers.llm import given_model
 
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from pytest_chalk.authoring.ports import Model
     from pytest_chalk.models.cassette import Cassette, CassetteMode
     from pytest_chalk.schemas.spending import Spent
+
+WRITE_EVERY_S = 1.0
+"""Of recordings, which are written as a whole. A killed process loses what it was told since."""
 
 CASSETTE_MODES = ("off", "replay", "record", "auto")
 _TRUE, _FALSE = ("true", "1", "yes", "on"), ("false", "0", "no", "off", "")
@@ -58,6 +61,19 @@ class ScorerModels:
         played = model if cassette.replays else self.pay(model)
         return lambda label: cassette.wrap(played, label)
 
+    def flush(self) -> None:
+        """Write recordings that are not written yet.
+
+        Raises:
+            MachineError: The disk refuses.
+        """
+        try:
+            for cassette in tuple(self._cassettes.values()):
+                cassette.flush()
+        except OSError as error:
+            message = f"recordings in {str(self.cassette_dir)!r} cannot be written: {error}. "
+            raise MachineError(message + "Free the disk, or set chalk_cassette_dir.") from error
+
     def _cassette(self, name: str) -> Cassette:
         from pytest_chalk.models.cassette import Cassette  # noqa: PLC0415 - needs pydantic
         from pytest_chalk.store.session_directory import file_name  # noqa: PLC0415 - as above
@@ -66,7 +82,9 @@ class ScorerModels:
         if path not in self._cassettes:
             # One for the process, for each would write the whole file.
             mode = cast("CassetteMode", self.cassette)
-            self._cassettes[path] = Cassette(path, mode, secrets=secrets_of(os.environ))
+            self._cassettes[path] = Cassette(
+                path, mode, secrets=secrets_of(os.environ), write_every_s=WRITE_EVERY_S
+            )
         return self._cassettes[path]
 
 
@@ -76,6 +94,16 @@ _CHOSEN: list[ScorerModels] = []
 def use_scorer_models(models: ScorerModels | None) -> None:
     """Ask through `models` from now on in this process; None for what the project says."""
     _CHOSEN[:] = [] if models is None else [models]
+
+
+def flush_recordings() -> None:
+    """Write what scorers were told and what is not written yet.
+
+    Raises:
+        MachineError: The disk refuses.
+    """
+    for models in _CHOSEN:
+        models.flush()
 
 
 def scorer_models() -> ScorerModels:

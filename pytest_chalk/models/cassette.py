@@ -10,9 +10,11 @@ from __future__ import annotations
 import bisect
 import difflib
 import json
+import math
 import os
 import re
 import threading
+import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -46,12 +48,15 @@ class Cassette:
         path: The file.
         paths: Directories that differ from run to run, each with the name to write instead.
         secrets: Texts that must never be written, each with what to write instead.
+        write_every_s: How long what was added may wait to be written, for the file is written as a
+            whole. Whoever lets it wait calls `flush` in the end.
     """
 
     path: Path
     mode: CassetteMode
     paths: Mapping[str, str] = field(default_factory=dict)
     secrets: Mapping[str, str] = field(default_factory=dict)
+    write_every_s: float = 0.0
 
     def __post_init__(self) -> None:
         exists = self.path.is_file()
@@ -60,6 +65,7 @@ class Cassette:
         self.replays = self.mode == "replay" or (self.mode == "auto" and exists)
         self._entries: list[dict[str, Any]] = self._read() if self.replays else []
         self._adding = threading.Lock()
+        self._written_s, self._is_written = -math.inf, True
 
     def wrap(self, model: Model, border: str = STUDENT) -> Model:
         """Return a model that answers from this cassette, or asks `model` and records."""
@@ -76,12 +82,20 @@ class Cassette:
         return [message for entry in entries[: turn + 1] for message in entry["added"]]
 
     def add(self, entry: dict[str, Any]) -> None:
-        """Record a turn; the file is whole after each. Judges ask from several threads at once."""
+        """Record a turn; the file is whole at all times. Several threads ask at once."""
         with self._adding:
             # The student's turns, then the judges' by step and criterion: the same file each time,
             # whichever reply was the first.
             bisect.insort(self._entries, self.normalised(entry), key=_place)
-            self._write()
+            self._is_written = False
+            if time.monotonic() - self._written_s >= self.write_every_s:
+                self._write()
+
+    def flush(self) -> None:
+        """Write what was added and not written yet."""
+        with self._adding:
+            if not self._is_written:
+                self._write()
 
     def _write(self) -> None:
         text = json.dumps({"version": VERSION, "turns": self._entries}, indent=1)
@@ -89,6 +103,8 @@ class Cassette:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         fresh.write_text(text + "\n", encoding="utf-8")
         fresh.replace(self.path)
+        # After it: what takes long to write is written seldom.
+        self._written_s, self._is_written = time.monotonic(), True
 
     def normalised(self, value: Any) -> Any:  # noqa: ANN401 - any JSON
         """Return a value without secrets and without what varies."""

@@ -183,6 +183,14 @@ def test_a_recording_answers_in_place_of_the_model_in_whatever_order_rows_are(
     assert json.loads(path.read_text())["turns"][0]["border"].startswith("scorer ")
 
 
+def test_a_recording_that_cannot_be_written_is_the_machines_fault(dataset, models):
+    models.cassette = "record"
+    models.cassette_dir.write_text("a file where the directory is to be")
+
+    with pytest.raises(MachineError, match=r"recordings in .*cassettes' cannot be written"):
+        run_with(Grader(), dataset)
+
+
 def test_what_is_not_in_the_recording_is_an_error_of_its_row(dataset, models):
     models.cassette = "record"
     run_with(Grader(), dataset)

@@ -159,3 +159,21 @@ def test_a_turn_of_another_step_is_a_miss(tmp_path: Path):
     assert replaying.wrap(MustNotBeAsked()).reply(ModelRequest(told, (BASH,), step=1))
     with pytest.raises(CassetteMissError, match=r"step 1, turn 1: .* belongs to step 2"):
         replaying.wrap(MustNotBeAsked()).reply(ModelRequest(told, (BASH,), step=0))
+
+
+def test_what_may_wait_is_written_by_flush_and_the_first_turn_at_once(tmp_path: Path):
+    path = tmp_path / "task.json"
+    cassette = Cassette(path, "record", write_every_s=600.0)
+
+    converse(cassette.wrap(ScriptedModel(["one"]), "first"), "Go.")
+    written_at_once = path.read_text()
+    converse(cassette.wrap(ScriptedModel(["two"]), "second"), "Go.")
+    unchanged = path.read_text()
+    cassette.flush()
+
+    assert '"one"' in written_at_once
+    assert unchanged == written_at_once
+    assert '"two"' in path.read_text()
+    before = path.stat().st_mtime_ns
+    cassette.flush()
+    assert path.stat().st_mtime_ns == before

@@ -106,6 +106,7 @@ class TaskItem(pytest.Function):
         item.obj = runner  # pytest looked the name up in the module and found the class
         item.task_class, item.around_setup = task_class, around_setup
         item.extra_keyword_matches.add(task_class.id)
+        _forget_attributes(item)
         return item
 
     @property
@@ -135,6 +136,18 @@ class TaskItem(pytest.Function):
         if isinstance(excinfo.value, Verdict):
             return str(excinfo.value)
         return super().repr_failure(excinfo)
+
+
+def _forget_attributes(item: TaskItem) -> None:
+    """Make the keywords of an item anew: pytest took every attribute of the class for one.
+
+    Each report of the item lists its keywords.
+    """
+    keywords = type(item.keywords)(item)  # type: ignore[call-arg]  # the type of it is private
+    keywords.update((mark.name, mark) for mark in item.own_markers)
+    if hasattr(item, "callspec"):
+        keywords[item.callspec.id] = True
+    item.keywords = keywords
 
 
 @functools.cache

@@ -31,6 +31,9 @@ class TaskMark:
     bars: Bars
 
 
+_NO_MARK = TaskMark(None, Bars())
+
+
 @functools.cache
 def read_mark(task_class: type[Task]) -> TaskMark:
     """Return what the marks of a task say.
@@ -38,8 +41,11 @@ def read_mark(task_class: type[Task]) -> TaskMark:
     Raises:
         TaskDefinitionError: One of them says what cannot be used.
     """
+    marks = class_marks(task_class)
+    if not any(mark.name == "chalk" for mark in marks):
+        return _NO_MARK
     said: dict[str, Any] = {}
-    for mark in class_marks(task_class):
+    for mark in marks:
         if mark.name == "chalk":
             unknown = [repr(value) for value in mark.args] + sorted(mark.kwargs.keys() - set(_KEYS))
             if unknown:

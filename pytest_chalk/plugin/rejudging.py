@@ -11,8 +11,9 @@ from pytest_chalk.plugin.cassettes import Recordings
 from pytest_chalk.plugin.judge_models import SessionJudgeModels
 from pytest_chalk.plugin.rejudged import REJUDGED_KEY
 from pytest_chalk.plugin.replay import signposted
-from pytest_chalk.plugin.running import RUN, report_not_reached, report_step
+from pytest_chalk.plugin.running import RUN
 from pytest_chalk.plugin.state import STATE
+from pytest_chalk.plugin.step_subtests import report_not_reached, report_step
 from pytest_chalk.plugin.verdicts import raise_for_run
 from pytest_chalk.reports.failure_text import signposts_of
 from pytest_chalk.runner.rejudge import judge_record

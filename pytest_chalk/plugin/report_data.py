@@ -11,8 +11,9 @@ import pytest
 from pytest_chalk.plugin.fixture_values import forget_run_config
 from pytest_chalk.plugin.items import TaskItem
 from pytest_chalk.plugin.marker import bars_of
-from pytest_chalk.plugin.running import CURRENT_STEP, NOT_REACHED, RUN
+from pytest_chalk.plugin.running import RUN
 from pytest_chalk.plugin.state import STATE
+from pytest_chalk.plugin.step_subtests import CURRENT_STEP, NOT_REACHED, take_output
 from pytest_chalk.reports.clean import clean, clean_text
 from pytest_chalk.runner.students import student_name
 from pytest_chalk.schemas.record import RunRecord, StepRecord
@@ -62,6 +63,7 @@ class ReportWriter:
         step, unreached = item.stash.get(CURRENT_STEP, None), item.stash.get(NOT_REACHED, "")
         if step is not None:
             setattr(report, STEP_ATTRIBUTE, step)
+            report.sections.extend((f"Captured {k} call", t) for k, t in take_output(item.config))
         elif unreached:
             setattr(report, NOT_REACHED_ATTRIBUTE, unreached)
         elif call.when == "call" and RUN in item.stash:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -15,31 +15,32 @@ from pytest_chalk.plugin.judge_models import SessionJudgeModels, wrap_student
 from pytest_chalk.plugin.replay import signposted, signposts
 from pytest_chalk.plugin.seat import StudentSeat
 from pytest_chalk.plugin.state import STATE
+from pytest_chalk.plugin.step_subtests import (
+    CURRENT_STEP,
+    StepSubtest,
+    report_not_reached,
+    skip,
+    take_output,
+)
 from pytest_chalk.plugin.verdicts import Verdict, raise_for_run, raise_for_step
 from pytest_chalk.runner.api import run_id_for
 from pytest_chalk.runner.place import process_box
 from pytest_chalk.runner.run_place import RunPlace
 from pytest_chalk.runner.students import check_student, student_name
 from pytest_chalk.runner.task_run import TaskRun, task_run, unstarted_run
-from pytest_chalk.schemas.record import RunRecord, RunSpec, StepRecord
+from pytest_chalk.schemas.record import RunRecord, RunSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from pytest_chalk.plugin.seat import Submissions
     from pytest_chalk.plugin.state import ChalkState
-    from pytest_chalk.reports.failure_text import Signposts
     from pytest_chalk.runner.step_run import StepRun
     from pytest_chalk.runner.students import Student
     from pytest_chalk.sandbox import Box
     from pytest_chalk.schemas.frozen import Outcome
+    from pytest_chalk.schemas.record import StepRecord
     from pytest_chalk.schemas.run_config import RunConfig
-
-CURRENT_STEP = pytest.StashKey[StepRecord | None]()
-"""The step whose sub-test is about to be reported; None between steps."""
-
-NOT_REACHED = pytest.StashKey[str]()
-"""Name of the unreached step whose sub-test is about to be reported; empty otherwise."""
 
 RUN = pytest.StashKey[RunRecord]()
 """The record of the item's latest attempt."""
@@ -78,23 +79,36 @@ def _run_item(item: TaskItem, hook_arguments: Mapping[str, object]) -> None:
         record = unstarted_run(spec, why_not)
     else:
         with task_run(spec, place) as run:
-            try:
-                run.prepare(item.task_class, student, hook_arguments)
-                _run_steps(item, run)
-                record = run.finish()
-            except Verdict:  # under -x a step's verdict leaves its sub-test and ends the item
-                _keep(item, run.finish())
-                raise
-            except BudgetSpent as spent:  # a hook of the task's asked a model
-                record = run.finish(outcome="not_run", reason=str(spent))
-            except BaseException as error:
-                _keep(item, _ended_from_outside(run, error))
-                raise
+            record = _carry_out(item, run, student, hook_arguments)
     record = _keep(item, record)
     item.ihook.pytest_chalk_run_finished(item=item, run=record)
     if record.outcome == "skipped":
-        _skip(record.reason)
+        skip(record.reason)
     raise_for_run(record)
+
+
+def _carry_out(
+    item: TaskItem, run: TaskRun, student: Student, hook_arguments: Mapping[str, object]
+) -> RunRecord:
+    """Take a run from its beginning to its record, in whatever way it ends."""
+    __tracebackhide__ = True
+    printed: list[tuple[str, str]] = []
+    try:
+        run.prepare(item.task_class, student, hook_arguments)
+        printed = take_output(item.config)
+        _run_steps(item, run)
+        return run.finish()
+    except Verdict:  # under -x a step's verdict leaves its sub-test and ends the item
+        _keep(item, run.finish())
+        raise
+    except BudgetSpent as spent:  # a hook of the task's asked a model
+        return run.finish(outcome="not_run", reason=str(spent))
+    except BaseException as error:
+        _keep(item, _ended_from_outside(run, error))
+        raise
+    finally:
+        for key, text in printed:  # before the steps: not theirs
+            item.add_report_section("call", key, text)
 
 
 def _keep(item: TaskItem, record: RunRecord) -> RunRecord:
@@ -160,48 +174,17 @@ def _place(item: TaskItem, fixtures: Mapping[str, Any], recordings: Recordings) 
 
 def _run_steps(item: TaskItem, run: TaskRun) -> None:
     __tracebackhide__ = True
-    fixtures: Mapping[str, Any] = item.funcargs
     state: ChalkState = item.config.stash[STATE]
     run_id = run.spec.config.run_id
     read_on = partial(signposts, item.nodeid, run_id, run.transcript_path, state)
     for step in run.steps():
         try:
-            with fixtures["subtests"].test(step.label):
+            with StepSubtest(item, step.label):
                 record = _perform(item, run, step)
                 raise_for_step(record, read_on)
         finally:
             item.stash[CURRENT_STEP] = None
     report_not_reached(item, run.not_reached(), f"not reached: {run.why_ended()}")
-
-
-def report_step(item: TaskItem, record: StepRecord, label: str, read_on: Signposts) -> None:
-    """Report a step that is over, as a sub-test."""
-    __tracebackhide__ = True
-    fixtures: Mapping[str, Any] = item.funcargs
-    item.stash[CURRENT_STEP] = record
-    try:
-        with fixtures["subtests"].test(label):
-            raise_for_step(record, lambda: read_on)
-    finally:
-        item.stash[CURRENT_STEP] = None
-
-
-def report_not_reached(item: TaskItem, names: Iterable[str], reason: str) -> None:
-    """Report steps that never began, as skipped sub-tests."""
-    __tracebackhide__ = True
-    fixtures: Mapping[str, Any] = item.funcargs
-    for name in names:
-        item.stash[NOT_REACHED] = name
-        try:
-            with fixtures["subtests"].test(name):
-                _skip(reason)
-        finally:
-            item.stash[NOT_REACHED] = ""
-
-
-def _skip(reason: str) -> NoReturn:
-    # Its own frame, not hidden: pytest asserts that a skip has a visible place.
-    pytest.skip(reason)
 
 
 def _perform(item: TaskItem, run: TaskRun, step: StepRun) -> StepRecord:

@@ -6,8 +6,9 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from pytest_chalk.plugin.replay import signposted, signposts
-from pytest_chalk.plugin.running import RUN, place_of, report_step
+from pytest_chalk.plugin.running import RUN, place_of
 from pytest_chalk.plugin.state import STATE
+from pytest_chalk.plugin.step_subtests import report_step
 from pytest_chalk.plugin.verdicts import raise_for_run
 from pytest_chalk.reports.clean import clean_text
 from pytest_chalk.runner.validation import Validation, make_check

@@ -73,7 +73,10 @@ def clean_text(text: str, *, max_chars: int = MAX_TEXT_CHARS) -> str:
 
     Carriage returns that end a line vanish; `\t` and `\n` stay. A cut says how much is missing.
     """
-    exact = str.__str__(text).replace("\r\n", "\n")
+    exact = str.__str__(text)
+    if len(exact) <= max_chars and exact.isascii() and exact.isprintable():
+        return exact  # nearly all names and sentences
+    exact = exact.replace("\r\n", "\n")
     return shortened(_CONTROLS.sub(_escape, encodable(exact)), max_chars)
 
 
@@ -103,6 +106,8 @@ def clean_object(value: Mapping[Any, object]) -> dict[str, Json]:
 
     Keys become clean text; of equal ones all but the first get a number.
     """
+    if type(value) is dict and not value:  # of most steps, and asked before each is written down
+        return {}
     cleaned = _Cleaner(METADATA_LIMITS).clean(value)
     return cleaned if isinstance(cleaned, dict) else {"[metadata]": cleaned}
 

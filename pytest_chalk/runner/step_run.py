@@ -19,7 +19,7 @@ from pytest_chalk.runner.judge_identity import judge_identity
 from pytest_chalk.runner.kept_workdir import workdir_of_step
 from pytest_chalk.runner.step_members import instructions_of, judge_of, rule_of
 from pytest_chalk.runner.user_code import Misbehaved, Returned, call_user_code, failure_of
-from pytest_chalk.runner.verdict import is_partial, passes, reason_for_failing, step_names
+from pytest_chalk.runner.verdict import is_partial, passes, reason_for_failing, step_names, usage_of
 from pytest_chalk.sandbox import keep_workdir, save_student_artifact
 from pytest_chalk.schemas.chat import Message
 from pytest_chalk.schemas.record import (
@@ -28,7 +28,6 @@ from pytest_chalk.schemas.record import (
     PassRule,
     StepRecord,
     Usage,
-    sum_usd,
 )
 from pytest_chalk.schemas.scoring import Scoring
 from pytest_chalk.schemas.transcript import (
@@ -293,24 +292,15 @@ class StepRun:
 
     def _usage(self) -> Usage:
         turns = self._scene.conversation.assistant_turns - self._turns_before
-        return _sum_usage(turns, self._own_events(TokenUsageEvent))
+        return usage_of(turns, self._own_events(TokenUsageEvent))
 
     def _judge_usage(self) -> Usage:
         asked = self._own_events(JudgeUsageEvent)
-        return _sum_usage(len(asked), asked)
+        return usage_of(len(asked), asked)
 
     def _own_events(self, kind: type[E]) -> list[E]:
         events = self._scene.transcript.events[self._events_before :]
         return [event for event in events if isinstance(event, kind)]
-
-
-def _sum_usage(turns: int, events: Sequence[TokenUsageEvent | JudgeUsageEvent]) -> Usage:
-    return Usage(
-        turns=turns,
-        input_tokens=sum(event.input_tokens for event in events),
-        output_tokens=sum(event.output_tokens for event in events),
-        usd=sum_usd(event.usd for event in events),
-    )
 
 
 def names_of(steps: Sequence[Step]) -> tuple[str, ...]:

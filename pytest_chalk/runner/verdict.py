@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from pytest_chalk.schemas.record import StepRecord, Usage
+from pytest_chalk.schemas.record import NO_USAGE, StepRecord, Usage, sum_usd
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pytest_chalk.schemas.frozen import Outcome
     from pytest_chalk.schemas.record import PassRule
     from pytest_chalk.schemas.scoring import Scoring
+    from pytest_chalk.schemas.transcript import JudgeUsageEvent, TokenUsageEvent
 
 PASS_SCORE_REL_TOL = 1e-9
 """So that 0.1 + 0.2 + 0.7, which is a little less than 1.0 in binary, reaches a pass score of 1."""
@@ -80,15 +81,31 @@ def run_reason(steps: Sequence[StepRecord]) -> str:
     return ""
 
 
+def usage_of(turns: int, events: Sequence[TokenUsageEvent | JudgeUsageEvent]) -> Usage:
+    """Return what so many turns, or questions of a judge, have used."""
+    if not turns and not events:
+        return NO_USAGE
+    return Usage(
+        turns=turns,
+        input_tokens=sum(event.input_tokens for event in events),
+        output_tokens=sum(event.output_tokens for event in events),
+        usd=sum_usd(event.usd for event in events),
+    )
+
+
 def total_usage(steps: Sequence[StepRecord]) -> Usage:
     """Return tokens and turns over all steps."""
-    first, *others = [step.usage for step in steps] or [Usage()]
-    return sum(others, first)
+    return _sum([step.usage for step in steps])
 
 
 def total_judge_usage(steps: Sequence[StepRecord]) -> Usage:
     """Return what the judges of all steps used."""
-    return sum((step.judge_usage for step in steps), Usage())
+    return _sum([step.judge_usage for step in steps])
+
+
+def _sum(usages: Sequence[Usage]) -> Usage:
+    first, *others = usages or [NO_USAGE]
+    return sum(others, first)
 
 
 def step_names(names: Sequence[str]) -> tuple[str, ...]:

@@ -56,12 +56,18 @@ class Usage(Frozen):
     usd: float | None = None
 
     def __add__(self, other: Usage) -> Usage:
+        if other is NO_USAGE:
+            return self
         return Usage(
             turns=self.turns + other.turns,
             input_tokens=self.input_tokens + other.input_tokens,
             output_tokens=self.output_tokens + other.output_tokens,
             usd=sum_usd([self.usd, other.usd]),
         )
+
+
+NO_USAGE = Usage()
+"""Of a judge that asks nobody, for example: one object for all of them."""
 
 
 def sum_usd(costs: Iterable[float | None]) -> float | None:
@@ -131,9 +137,9 @@ class StepRecord(Frozen):
     metadata: JsonObject = Field(default_factory=dict)
     limit: LimitHit | None = None
     failure: Failure | None = None
-    usage: Usage = Usage()
+    usage: Usage = NO_USAGE
     judge: str = ""
-    judge_usage: Usage = Usage()
+    judge_usage: Usage = NO_USAGE
     duration_s: float = 0.0
     instructions: Text = ""
     last_turns: Text = ""
@@ -168,8 +174,8 @@ class RunRecord(Frozen):
     steps: tuple[StepRecord, ...] = ()
     not_reached: tuple[Text, ...] = ()
     failure: Failure | None = None
-    usage: Usage = Usage()
-    judge_usage: Usage = Usage()
+    usage: Usage = NO_USAGE
+    judge_usage: Usage = NO_USAGE
     session_id: str = ""
     nodeid: str = ""
     module: str = ""

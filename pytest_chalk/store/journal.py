@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from pytest_chalk.schemas.frozen import Frozen
 
 
+_ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
+
+
 class Journal:
     """Appends entries, each a JSON object with a `type`.
 
@@ -52,10 +55,10 @@ class Journal:
         Raises:
             MachineError: The disk is full or gone; earlier entries are intact.
         """
-        line = json.dumps({"type": entry_type, **entry}, separators=(",", ":"), allow_nan=False)
+        line = _ENCODER.encode({"type": entry_type, **entry}).encode()
         if record is not None:
-            line = f'{line[:-1]},"record":{record.model_dump_json()}}}'
-        self._file.append(line.encode(), sync=sync)
+            line = b'%b,"record":%b}' % (line[:-1], record.json_bytes())
+        self._file.append(line, sync=sync)
 
     def close(self) -> None:
         """Close the file; what is in it survives a power cut from here on.

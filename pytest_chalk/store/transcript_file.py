@@ -47,7 +47,7 @@ class TranscriptFile:
         Raises:
             MachineError: The disk is full or gone.
         """
-        line = event.model_dump_json().encode()
+        line = event.json_bytes()
         self._events.append(event)
         self._file.append(line)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -149,7 +150,7 @@ def test_an_untrusted_model_needs_a_sandbox_or_is_an_error(tmp_path, monkeypatch
 
 
 def test_an_untrusted_model_is_refused_where_its_student_could_read_the_task(monkeypatch):
-    monkeypatch.setattr("inspect.getfile", lambda _class: "/etc/passwd")
+    monkeypatch.setattr(sys.modules[AnswerTask.__module__], "__file__", "/etc/passwd")
 
     record = run_task(AnswerTask, model=Thinks())
 

@@ -11,6 +11,7 @@ from pytest_chalk.discovery.classes import TaskRegistry
 from pytest_chalk.errors import MachineError, RunOptionError
 from pytest_chalk.plugin.baseline import read_baseline
 from pytest_chalk.plugin.budget import SessionPurse, check_prices
+from pytest_chalk.plugin.estimating import check_estimate
 from pytest_chalk.plugin.option_reader import OptionReader
 from pytest_chalk.plugin.project import discovery_settings
 from pytest_chalk.plugin.rejudged import find_rejudged
@@ -38,6 +39,7 @@ def activate(config: pytest.Config) -> ChalkState:
         return found
     try:
         settings = read_settings(config)
+        check_estimate(config, settings.results)
         discovery = discovery_settings(config)
         directory, resumed = find_resumed(
             config, settings.results, session_directory(config, settings)
@@ -105,7 +107,7 @@ def _register(config: pytest.Config, state: ChalkState, baseline: Baseline | Non
         register(JunitFile(config, account), "chalk-junit")
         register(HtmlTable(), "chalk-html-table")
         register(Terminal(config, account), "chalk-terminal")
-        register_in_controller(config, account, baseline)
+        register_in_controller(config, account, baseline, is_task_nodeid)
         register(StepSummary(config, account), "chalk-step-summary")
     interrupt_on_sigterm()
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_chalk.plugin.items import TaskItem
+from pytest_chalk.plugin.items import TaskItem, epoch_of
 from pytest_chalk.plugin.marker import bars_of, epochs_of
 from pytest_chalk.plugin.state import STATE
 from pytest_chalk.reports.epochs import Bars, decide, group_of
@@ -36,15 +36,15 @@ class AutoEpochs:
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Let the first run of every task come before the second of any."""
         if any(isinstance(item, TaskItem) and self._is_auto(item) for item in items):
-            items.sort(key=_epoch)  # keeps the order within an epoch
+            items.sort(key=epoch_of)  # keeps the order within an epoch
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """Skip an item whose task is decided."""
-        if not isinstance(item, TaskItem) or _epoch(item) == 1 or not self._is_auto(item):
+        if not isinstance(item, TaskItem) or epoch_of(item) == 1 or not self._is_auto(item):
             return
         bars = bars_of(item.task_class, self._state.settings) or Bars()
-        runs = list(self._runs_of(group_of(item.nodeid, _epoch(item))))
+        runs = list(self._runs_of(group_of(item.nodeid, epoch_of(item))))
         decision = decide(bars, runs)
         if decision is not None:
             count = sum(run.is_scored for run in runs)
@@ -60,8 +60,3 @@ class AutoEpochs:
             self._lines[group_of(record["nodeid"], record["epoch"])].append(record)
         latest = {record["nodeid"]: record for record in self._lines[group]}
         yield from map(RunRecord.model_validate, latest.values())
-
-
-def _epoch(item: pytest.Item) -> int:
-    parameters = item.callspec.params if hasattr(item, "callspec") else {}
-    return int(parameters.get("chalk_epoch", 1))

@@ -150,6 +150,12 @@ def _forget_attributes(item: TaskItem) -> None:
     item.keywords = keywords
 
 
+def epoch_of(item: pytest.Item) -> int:
+    """Return the number of an item's repetition, from 1."""
+    parameters = item.callspec.params if hasattr(item, "callspec") else {}
+    return int(parameters.get("chalk_epoch", 1))
+
+
 @functools.cache
 def _class_lines(file: str) -> tuple[Path, dict[str, int]]:
     """Return the path and the line of each class by its name, read once for all its classes."""

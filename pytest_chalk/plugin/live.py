@@ -52,8 +52,8 @@ def register_live(config: pytest.Config, account: SessionAccount) -> None:
         return
     live = _Painted(config, account) if kind == "line" else _Printed(config, account, interval_s)
     config.pluginmanager.register(live, "chalk-live")
-    if not is_distributing(config):
-        account.state.running = RunningFile(_directory(account.state) / "main")
+    # A controller that hands its tests to workers runs nothing, and never makes the file.
+    account.state.running = RunningFile(_directory(account.state) / "main")
 
 
 def watched_file(state: ChalkState) -> RunningFile | None:

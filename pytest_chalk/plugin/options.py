@@ -129,6 +129,7 @@ SPECS = (
         kind="optional",
     ),
     OptionSpec("validate", "prove the tasks: solved, not passed idly, not cheated", kind="flag"),
+    OptionSpec("estimate", "with --collect-only: say what it would take and cost", kind="flag"),
     OptionSpec("baseline", "scores to compare with: fail on a significant drop only", "FILE"),
     OptionSpec("update-baseline", "write the baseline anew from this session", kind="flag"),
     OptionSpec(

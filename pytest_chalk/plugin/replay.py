@@ -28,7 +28,7 @@ REPLAY_KEY = "chalk_replay"
 _OF_THE_SESSION = frozenset(
     {
         *("model", "resume", "session", "rejudge", "baseline", "update-baseline"),
-        *("gate", "fail-under", "min-scored", "progress"),
+        *("gate", "fail-under", "min-scored", "progress", "estimate"),
     }
 )
 """Options that say nothing about one run, and the model, of which only the run's own is named."""

@@ -5,12 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pytest_chalk.plugin.auto_epochs import AutoEpochs
+from pytest_chalk.plugin.dealing import DealingController, LongestFirst
+from pytest_chalk.plugin.estimating import Estimate
 from pytest_chalk.plugin.live import register_live, watched_file
 from pytest_chalk.plugin.marker import DECLARATION
 from pytest_chalk.plugin.rejudging import RejudgeReport
 from pytest_chalk.plugin.resuming import Resuming
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import pytest
 
     from pytest_chalk.plugin.account import SessionAccount
@@ -23,20 +27,28 @@ def register_everywhere(config: pytest.Config, state: ChalkState) -> None:
     config.addinivalue_line("markers", DECLARATION)
     config.pluginmanager.register(AutoEpochs(config), "chalk-auto-epochs")
     state.running = watched_file(state)
+    config.pluginmanager.register(LongestFirst(state), "chalk-longest-first")
     if state.resumed is not None:
         config.pluginmanager.register(Resuming(state.resumed), "chalk-resuming")
 
 
 def register_in_controller(
-    config: pytest.Config, account: SessionAccount, baseline: Baseline | None
+    config: pytest.Config,
+    account: SessionAccount,
+    baseline: Baseline | None,
+    is_task_nodeid: Callable[[str], bool],
 ) -> None:
     """Register what looks at the session as a whole."""
+    register = config.pluginmanager.register
     register_live(config, account)
+    register(DealingController(account.state, is_task_nodeid), "chalk-dealing")
+    if account.state.settings.results.estimate:
+        register(Estimate(account.state), "chalk-estimate")
     rejudged = account.state.rejudged
     if rejudged is not None:
         report = RejudgeReport(rejudged)
-        config.pluginmanager.register(report, "chalk-rejudge")
+        register(report, "chalk-rejudge")
         account.checks.append(report.take)
     if baseline is not None:
-        config.pluginmanager.register(baseline, "chalk-baseline")
+        register(baseline, "chalk-baseline")
         account.checks.append(baseline.problems)

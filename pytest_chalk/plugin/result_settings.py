@@ -23,6 +23,7 @@ class ResultSettings:
         session_id: Which one; empty for the newest.
         rejudge: `changed` or `all`; empty for no judging again.
         validate: Whether to check the tasks instead of letting students work on them.
+        estimate: Whether to say what the session would take, instead of beginning it.
         baseline: The file to compare with, if any.
         update_baseline: Whether to write it anew instead.
     """
@@ -31,6 +32,7 @@ class ResultSettings:
     session_id: str = ""
     rejudge: str = ""
     validate: bool = False
+    estimate: bool = False
     baseline: Path | None = None
     update_baseline: bool = False
 
@@ -48,6 +50,7 @@ def read_result_settings(reader: OptionReader) -> ResultSettings:
         resume=not rejudge and (resume or bool(session_id)),
         session_id=session_id,
         rejudge=rejudge,
+        estimate=reader.read("estimate", boolean, default=False),
         validate=reader.read("validate", boolean, default=False),
         baseline=reader.path("baseline"),
         update_baseline=reader.read("update-baseline", boolean, default=False),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+import json
+from collections import deque
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pytest_chalk.errors import EvaluationError
 from pytest_chalk.reports.statistics import drop_of_pairs, mean_estimate
-from pytest_chalk.schemas.evaluation import column_name
+from pytest_chalk.schemas.evaluation import OUTPUT, column_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,8 +29,8 @@ class ScorerComparison:
         interval: Where the difference lies with 95 % confidence; None of fewer than two rows.
         drop: How likely a drop as large is by chance alone (paired t test); None where it cannot
             be told.
-        better: Rows with a higher score than before.
-        worse: Rows with a lower one, the largest drop first, by their number.
+        better: Rows with a higher score than before, by their number in the second run.
+        worse: Rows with a lower one, the largest drop first.
     """
 
     pairs: int
@@ -43,13 +45,18 @@ class ScorerComparison:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two runs; by name the scorers that both have, and the names that only one has."""
+    """Two runs; by name the scorers that both have, and the names that only one has.
+
+    Attributes:
+        unpaired: How many rows of the first and of the second run the other one lacks.
+    """
 
     before: str
     after: str
     scorers: dict[str, ScorerComparison]
     only_before: tuple[str, ...]
     only_after: tuple[str, ...]
+    unpaired: tuple[int, int] = (0, 0)
 
     def as_json(self) -> dict[str, Any]:
         """Return it as plain data."""
@@ -59,13 +66,17 @@ class Comparison:
 def compare(before: EvaluationRun, after: EvaluationRun) -> Comparison:
     """Compare two runs that succeeded, paired by row, for each scorer name that both have.
 
+    Runs on different revisions are compared over the rows that both have, wherever they stand:
+    those with the same values in the columns that both datasets have.
+
     Raises:
-        EvaluationError: One has no results, or they are of datasets of different length.
+        EvaluationError: One has no results, or no row is in both.
     """
     counts = [len(run.columns()) for run in (before, after)]
-    if counts[0] != counts[1]:
-        problem = f"they have {counts[0]} and {counts[1]} rows, which cannot be paired"
-        fix = "Compare runs on the same dataset revision"
+    pairs = _pairs(before, after)
+    if not pairs and any(counts):
+        problem = f"no row of their {counts[0]} and {counts[1]} is the same, so none can be paired"
+        fix = "Compare runs on revisions of one dataset"
         where = f"runs {before.id} and {after.id}"
         raise EvaluationError(where, problem, fix=fix)
     names = [list(run.summary["scorers"]) for run in (before, after)]
@@ -73,10 +84,33 @@ def compare(before: EvaluationRun, after: EvaluationRun) -> Comparison:
     scorers = {}
     for name in common:
         value = f"{column_name(name)}_value"
-        sides = ([score for (score,) in run.columns(value)] for run in (before, after))
-        scorers[name] = compare_scores(*sides)
+        olds, news = ([score for (score,) in run.columns(value)] for run in (before, after))
+        found = compare_scores([olds[old] for old, _ in pairs], [news[new] for _, new in pairs])
+        scorers[name] = replace(
+            found,
+            better=tuple(pairs[number][1] for number in found.better),
+            worse=tuple(pairs[number][1] for number in found.worse),
+        )
     only = [tuple(n for n in side if n not in common) for side in names]
-    return Comparison(before.id, after.id, scorers, *only)
+    unpaired = (counts[0] - len(pairs), counts[1] - len(pairs))
+    return Comparison(before.id, after.id, scorers, only[0], only[1], unpaired)
+
+
+def _pairs(before: EvaluationRun, after: EvaluationRun) -> list[tuple[int, int]]:
+    """Return the rows that are the same in both, by their numbers, in the order of the second."""
+    if before.dataset == after.dataset:
+        return [(row, row) for row in range(len(before.columns()))]
+    names = [run.column_names[: run.column_names.index(OUTPUT)] for run in (before, after)]
+    common = [name for name in names[0] if name in names[1]]
+    waiting: dict[str, deque[int]] = {}
+    for row, values in enumerate(before.columns(*common) if common else ()):
+        waiting.setdefault(json.dumps(values, default=str), deque()).append(row)
+    pairs = []
+    for row, values in enumerate(after.columns(*common) if common else ()):
+        same = waiting.get(json.dumps(values, default=str))
+        if same:
+            pairs.append((same.popleft(), row))
+    return pairs
 
 
 def compare_scores(

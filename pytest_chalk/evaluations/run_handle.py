@@ -85,6 +85,22 @@ class EvaluationRun:
         """The revision of `result_dataset`."""
         return self.result_dataset.revision_id if self.result_dataset else None
 
+    @property
+    def dataset(self) -> DatasetRevisionRef:
+        """The revision whose rows it is run on."""
+        store = place_or_current(self._place).store
+        return store.get_definition(self.evaluation_id).dataset
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """The columns of its results, in order: the dataset's first, then `output`.
+
+        Raises:
+            EvaluationError: It has no results.
+        """
+        datasets = place_or_current(self._place).store.datasets
+        return datasets.get_revision(self._result()).names
+
     def refresh(self) -> EvaluationRun:
         """Return the run as it is now; an `on_read` run goes on for a moment.
 
@@ -243,7 +259,7 @@ class EvaluationRun:
         Raises:
             EvaluationError: It has none.
         """
-        names = place_or_current(self._place).store.datasets.get_revision(self._result()).names
+        names = self.column_names
         found = self.columns(*names, rows=numbers)
         return [dict(zip(names, row, strict=True)) for row in found]
 

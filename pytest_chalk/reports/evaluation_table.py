@@ -114,6 +114,9 @@ def render_comparison(found: Mapping[str, Any]) -> list[str]:
         if scorer["worse"]:
             listed = ", ".join(map(str, scorer["worse"][:20]))
             lines.append(f"worse by {_name(name)}: rows {listed}")
+    for side, count in zip(("before", "after"), found["unpaired"], strict=True):
+        if count:
+            lines.append(f"rows only {side}: {count}")
     for side in ("before", "after"):
         if found[f"only_{side}"]:
             lines.append(f"only {side}: {', '.join(map(_name, found[f'only_{side}']))}")

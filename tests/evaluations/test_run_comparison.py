@@ -21,6 +21,7 @@ from pytest_chalk.evaluations import (
     scorers,
 )
 from pytest_chalk.evaluations.comparison import compare_scores
+from pytest_chalk.reports.evaluation_table import render_comparison
 
 SCORES = st.lists(st.tuples(*[st.none() | st.floats(0, 1)] * 2), max_size=30)
 
@@ -62,12 +63,33 @@ def test_runs_are_compared_by_the_scorers_that_both_have(dataset):
     assert found.scorers["exact-match"].difference == 0
 
 
-def test_runs_on_datasets_of_different_length_are_not_compared(dataset, evaluation):
-    longer = DatasetClient().upload("longer", [*ROWS, *ROWS])
-    other = Evaluation.create("n", dataset=longer, task=shout, scorers=[scorers.json_valid()])
+def run_on(rows, task=shout):
+    dataset = DatasetClient().upload("numbers", rows)
+    wanted = [scorers.exact_match()]
+    return Evaluation.create("n", dataset=dataset, task=task, scorers=wanted).run().wait()
 
-    with pytest.raises(EvaluationError, match="4 and 8 rows"):
-        compare(evaluation.run().wait(), other.run().wait())
+
+def test_runs_on_different_revisions_are_compared_over_the_rows_that_are_the_same():
+    before = run_on(ROWS)
+    more = [{"question": "new", "expected": "x", "note": "added"}, *ROWS[::-1], ROWS[0]]
+    after = run_on(more, lambda question: "TWO" if question == "two" else question)
+
+    found = compare(before, after)
+
+    scorer = found.scorers["exact-match"]
+    assert (scorer.pairs, scorer.before, scorer.after) == (4, 0.75, 0.25)
+    assert sorted(scorer.worse) == [1, 4]  # four and one, as they stand in the second run
+    assert found.unpaired == (0, 2)
+    lines = render_comparison(found.as_json())
+    assert "rows only after: 2" in lines
+    assert not any("only before" in line for line in lines)
+
+
+def test_runs_that_have_no_row_in_common_are_not_compared():
+    other = run_on([{"question": row["question"] + "?", "expected": "x"} for row in ROWS])
+
+    with pytest.raises(EvaluationError, match=r"no row of their 4 and 4 is the same"):
+        compare(run_on(ROWS), other)
 
 
 def test_a_suite_lists_the_runs_of_its_evaluations_newest_first(dataset):

@@ -9,7 +9,7 @@ from pytest_chalk.evaluations.summary import summarize
 from pytest_chalk.evaluations.telemetry import totals
 from pytest_chalk.reports.bootstrap import MAX_RESAMPLED
 from pytest_chalk.store.cell_ledger import TRACED
-from pytest_chalk.store.result_figures import read_figures
+from pytest_chalk.store.result_figures import read_figures, read_usage
 from pytest_chalk.store.result_file import ResultFile, ResultShape, ScorerColumns
 
 if TYPE_CHECKING:
@@ -64,6 +64,10 @@ def finalize(place: Place, run: RunState, definition: Definition, source: Revisi
     revision = store.datasets.add_revision(f"results of {definition.id}", stored)
     names = {scorer.name: scorer.column for scorer in definition.scorers}
     summary = summarize(read_figures(store.datasets.files, stored, names, MAX_RESAMPLED))
+    for scorer in definition.scorers:
+        if scorer.params.get("model"):
+            usage = read_usage(store.datasets.files, stored, scorer.column)
+            summary["scorers"][scorer.name]["usage"] = usage
     if recorded:
         summary["telemetry"] = totals(recorded.values())
     place.ends.succeed(run.id, place.owner_id, revision, summary, recorded)

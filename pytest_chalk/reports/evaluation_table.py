@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_chalk.reports.clean import clean_text
 from pytest_chalk.reports.table import align, one_line
 from pytest_chalk.schemas.evaluation import column_name
+from pytest_chalk.schemas.spending import show_usd
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,16 +23,25 @@ LEFT_COLUMNS = 2
 
 
 def render_evaluation_table(evaluations: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the lines of a table: a row per evaluation and scorer.
+    """Return the lines of a table: a row per evaluation and scorer; below, what models have used.
 
     Each evaluation has `name` and `summary`. A figure that is undefined is `-`.
     """
     rows: list[tuple[str, ...]] = [HEAD]
+    used: list[str] = []
     for evaluation in evaluations:
         summary = evaluation["summary"]
         for scorer, figures in summary["scorers"].items():
             rows.append(_row(str(evaluation["name"]), scorer, figures, summary["rows"]))
-    return align(rows, LEFT_COLUMNS)
+            if figures.get("usage"):
+                used.append(f"{_name(scorer)} asked: {_usage(figures['usage'])}")
+    return [*align(rows, LEFT_COLUMNS), *used]
+
+
+def _usage(usage: Mapping[str, float]) -> str:
+    tokens = [f"{usage.get(f'{way}put_tokens', 0):,.0f}" for way in ("in", "out")]
+    cost = f", {show_usd(usage['usd'])}" if "usd" in usage else ""
+    return f"{tokens[0]} tokens in, {tokens[1]} out{cost}"
 
 
 def _row(name: str, scorer: str, figures: Mapping[str, Any], n_rows: int) -> tuple[str, ...]:

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 PERCENTILES = (5, 25, 50, 75, 95)
 
+USAGE = ("input_tokens", "output_tokens", "usd")
+"""Among the metadata of a scorer that asks a model."""
+
 
 @dataclass(frozen=True)
 class Scores:
@@ -125,6 +128,19 @@ def _scores(source: str, column: str, figures: Sequence[Any], max_sample: int) -
 def _finite(figure: float | None) -> float | None:
     """Return a figure that JSON can hold; of scores near the largest double there may be none."""
     return figure if figure is not None and math.isfinite(figure) else None
+
+
+def read_usage(files: DatasetFiles, stored: StoredFile, column: str) -> dict[str, float]:
+    """Return what the models that a scorer asked have used: tokens, and `usd` where it is known.
+
+    It is in the scorer's metadata, those of rows without a score too.
+    """
+    path, metadata = files.path(stored.digest), quoted(f"{column}_metadata")
+    sums = [f"sum(json_extract({metadata}, '$.{name}')::DOUBLE)" for name in USAGE]
+    with reading(path):
+        query = f"SELECT {', '.join(sums)} FROM read_parquet({literal(path)})"
+        found: Sequence[Any] = duck().execute(query).fetchone() or ()
+    return {name: figure for name, figure in zip(USAGE, found, strict=True) if figure is not None}
 
 
 def read_filled_rows(

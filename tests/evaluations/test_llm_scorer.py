@@ -15,6 +15,7 @@ from pytest_chalk.evaluations import DatasetClient, Evaluation, EvaluationRun, s
 from pytest_chalk.evaluations.scorer_models import ScorerModels, use_scorer_models
 from pytest_chalk.models.metered import MeteredModel
 from pytest_chalk.models.pricing import Price
+from pytest_chalk.reports.evaluation_table import render_evaluation_table
 from pytest_chalk.schemas.chat import Message
 
 CRITERION = "The output is a number above two."
@@ -221,6 +222,17 @@ def test_the_cost_is_kept_where_the_price_is_known(dataset, models):
 
     assert [row["usd"] for row in told(run)] == pytest.approx([0.0002] * 4)
     assert purse.paid == 4 * 200_000
+    usage = {"input_tokens": 400, "output_tokens": 40, "usd": pytest.approx(0.0008)}
+    assert run.summary["scorers"]["judged"]["usage"] == usage
+    table = render_evaluation_table([{"name": "n", "summary": run.summary}])
+    assert table[-1] == "judged asked: 400 tokens in, 40 out, $0.0008"
+
+
+def test_what_was_used_where_there_was_no_verdict_is_in_the_sum_too(dataset):
+    run = run_with(Grader({"TWO": "?"}), dataset)
+
+    usage = run.summary["scorers"]["judged"]["usage"]
+    assert usage == {"input_tokens": 500, "output_tokens": 50}
 
 
 def test_a_model_that_costs_money_is_asked_only_where_the_project_allows_it(

@@ -114,6 +114,11 @@ class Project:
         """Run pytest in a process of its own, for what ends processes or needs several."""
         return self.pytester.runpytest_subprocess(*ALWAYS, *arguments, timeout=120)
 
+    def run_with(self, workers: str, *arguments: str) -> pytest.RunResult:
+        """Run pytest with `-n0` or other workers; apart only where there are some."""
+        run = self.run if workers == "-n0" else self.run_apart
+        return run(workers, *arguments)
+
     def junit(self) -> dict[str, ET.Element]:
         """Return the testcases of the last run by `classname::name`."""
         suite = ET.parse(self.path / "report.xml").getroot().find("testsuite")

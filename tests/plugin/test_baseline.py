@@ -41,8 +41,8 @@ def entries(project: Project) -> list[str]:
 def test_a_baseline_is_written_and_the_same_session_passes_against_it(based: Project):
     tasks(based, 1, 0.5)
 
-    written = based.run_apart(*UPDATE, "--chalk-epochs=2")
-    again = based.run_apart("--chalk-baseline=base.txt", "--chalk-epochs=2")
+    written = based.run(*UPDATE, "--chalk-epochs=2")
+    again = based.run("--chalk-baseline=base.txt", "--chalk-epochs=2")
 
     assert entries(based) == [
         f"{ONE.format('oracle')} | 2/2 | 1.000 | 1 1",
@@ -56,12 +56,10 @@ def test_a_baseline_is_written_and_the_same_session_passes_against_it(based: Pro
 @pytest.mark.parametrize("workers", ["-n0", "-n2"])
 def test_a_significant_drop_fails_the_session_and_nothing_else_does(based: Project, workers: str):
     tasks(based, 1, 0)
-    based.run_apart(*UPDATE, "--chalk-model=m", "--chalk-epochs=6")
+    based.run(*UPDATE, "--chalk-model=m", "--chalk-epochs=6")
     tasks(based, 0, 0)
 
-    result = based.run_apart(
-        workers, "--chalk-baseline=base.txt", "--chalk-model=m", "--chalk-epochs=6"
-    )
+    result = based.run(workers, "--chalk-baseline=base.txt", "--chalk-model=m", "--chalk-epochs=6")
 
     assert result.ret == 1
     output = result.stdout.str()
@@ -72,9 +70,9 @@ def test_a_significant_drop_fails_the_session_and_nothing_else_does(based: Proje
 
 def test_a_low_score_that_is_as_low_in_the_baseline_passes(based: Project):
     tasks(based, 0, 0)
-    based.run_apart(*UPDATE)
+    based.run(*UPDATE)
 
-    result = based.run_apart("--chalk-baseline=base.txt")
+    result = based.run("--chalk-baseline=base.txt")
 
     assert result.ret == 0
     assert "2 compared, 2 unchanged" in result.stdout.str()
@@ -82,10 +80,10 @@ def test_a_low_score_that_is_as_low_in_the_baseline_passes(based: Project):
 
 def test_a_drop_that_may_be_luck_is_shown_and_passes(based: Project):
     tasks(based, 1, 1)
-    based.run_apart(*UPDATE, "--chalk-model=m")
+    based.run(*UPDATE, "--chalk-model=m")
     tasks(based, 0.5, 1)
 
-    result = based.run_apart("--chalk-baseline=base.txt", "--chalk-model=m")
+    result = based.run("--chalk-baseline=base.txt", "--chalk-model=m")
 
     assert result.ret == 0
     assert f"lower {ONE.format('m')}: mean 1.000 to 0.500" in result.stdout.str()
@@ -93,10 +91,10 @@ def test_a_drop_that_may_be_luck_is_shown_and_passes(based: Project):
 
 def test_what_was_not_measured_fails_the_session_with_a_baseline_too(based: Project):
     tasks(based, 1, 1)
-    based.run_apart(*UPDATE)
+    based.run(*UPDATE)
     based.task("one", TASKS.format(one=1, two=1).replace("Score(1)", "Raises(OSError())", 1))
 
-    result = based.run_apart("--chalk-baseline=base.txt")
+    result = based.run("--chalk-baseline=base.txt")
 
     assert result.ret == 1
     assert "coverage: 1 of 2 planned runs scored" in result.stdout.str()
@@ -105,10 +103,10 @@ def test_what_was_not_measured_fails_the_session_with_a_baseline_too(based: Proj
 
 def test_new_entries_are_reported_and_an_update_keeps_what_did_not_run(based: Project):
     tasks(based, 1, 0.5)
-    based.run_apart(*UPDATE, "-k", "not Two")
+    based.run(*UPDATE, "-k", "not Two")
 
-    compared = based.run_apart("--chalk-baseline=base.txt")
-    based.run_apart(*UPDATE, "-k", "Two")
+    compared = based.run("--chalk-baseline=base.txt")
+    based.run(*UPDATE, "-k", "Two")
 
     assert f"new {TWO.format('oracle')}" in compared.stdout.str()
     assert [line.partition(" |")[0] for line in entries(based)] == [
@@ -150,10 +148,10 @@ def test_a_baseline_that_cannot_be_written_fails_the_session(based: Project):
 
 def test_two_sessions_or_files_are_compared(based: Project, capsys: pytest.CaptureFixture[str]):
     tasks(based, 1, 0.5)
-    based.run_apart(*UPDATE)
+    based.run(*UPDATE)
     first = (based.path / ".chalk/latest").readlink().name
     tasks(based, 0.5, 0.5)
-    based.run_apart()
+    based.run()
     capsys.readouterr()
 
     status = main(["compare", first, "latest"])

@@ -38,7 +38,7 @@ def answers(project: Project) -> Project:
 
 
 def test_data_folders_of_project_and_task_are_there_before_the_student(answers: Project):
-    result = answers.run_apart("--chalk-model=oracle", "--chalk-model=noop")
+    result = answers.run("--chalk-model=oracle", "--chalk-model=noop")
 
     outcomes = {run["model"]: run["outcome"] for run in map(record_of, answers.journal()) if run}
     assert outcomes == {"oracle": "passed", "noop": "failed"}, result.stdout.str()
@@ -53,7 +53,7 @@ def test_the_workdir_of_a_run_that_does_not_pass_is_kept_as_it_was_before_scorin
 ):
     answers.file("tasks/one/root_data/answer", "something else")
 
-    result = answers.run_apart("--chalk-keep-box")
+    result = answers.run("--chalk-keep-box")
 
     assert result.ret == 1
     (kept,) = (answers.path / ".chalk/latest/runs").glob("*/box/step-1/data/out")
@@ -61,11 +61,11 @@ def test_the_workdir_of_a_run_that_does_not_pass_is_kept_as_it_was_before_scorin
 
 
 def test_no_workdir_is_kept_of_a_run_that_passes_nor_where_nobody_asked(answers: Project):
-    assert answers.run_apart("--chalk-keep-box").ret == 0
+    assert answers.run("--chalk-keep-box").ret == 0
     assert not list((answers.path / ".chalk/latest/runs").glob("*/box"))
 
     answers.file("tasks/one/root_data/answer", "something else")
-    assert answers.run_apart().ret == 1
+    assert answers.run().ret == 1
     assert not list((answers.path / ".chalk/latest/runs").glob("*/box"))
 
 
@@ -88,7 +88,7 @@ def test_a_hardware_is_given_to_the_box(project: Project):
         """,
     )
 
-    assert project.run_apart().ret == 0
+    assert project.run().ret == 0
 
 
 MOUNTING = """
@@ -104,7 +104,7 @@ def test_a_data_set_that_is_not_there_is_an_error_of_the_machine_not_of_the_stud
 ):
     project.task("one", MOUNTING.format(path="/data/corpus-of-nobody"))
 
-    result = project.run_apart("--chalk-model=noop")
+    result = project.run("--chalk-model=noop")
 
     assert result.ret == 1
     (record,) = [record_of(entry) for entry in project.journal() if record_of(entry)]
@@ -117,13 +117,13 @@ def test_a_data_set_that_is_not_there_is_an_error_of_the_machine_not_of_the_stud
 def test_a_data_set_that_is_there_is_what_the_student_reads(project: Project):
     project.task("one", MOUNTING.format(path="/usr/share").replace("cat", "echo 42; ls -d"))
 
-    assert project.run_apart().ret == 0
+    assert project.run().ret == 0
 
 
 def test_a_data_mount_at_a_relative_path_is_the_authors_error(project: Project):
     project.task("one", MOUNTING.format(path="data"))
 
-    project.run_apart()
+    project.run()
 
     (record,) = [record_of(entry) for entry in project.journal() if record_of(entry)]
     assert (record["outcome"], record["failure"]["blame"]) == ("error", "author")
@@ -134,11 +134,11 @@ def test_artifacts_are_kept_unless_the_run_config_says_no_and_submissions_always
     answers: Project,
 ):
     answers.file("run.json", json.dumps({"extra_config": {"extra_artifact_paths": "data"}}))
-    assert answers.run_apart("--chalk-config=run.json").ret == 0
+    assert answers.run("--chalk-config=run.json").ret == 0
     kept = {path.name for path in (answers.path / ".chalk/latest/runs").glob("*/artifacts/*")}
     assert kept == {"out", "data"}
 
     answers.file("run.json", json.dumps({"save_artifacts": False}))
-    assert answers.run_apart("--chalk-config=run.json").ret == 0
+    assert answers.run("--chalk-config=run.json").ret == 0
     assert not list((answers.path / ".chalk/latest/runs").glob("*/artifacts"))
     assert list((answers.path / ".chalk/latest/runs").glob("*/submissions/1/out"))

@@ -45,7 +45,7 @@ def outcomes(project: Project) -> list[str]:
 def test_runs_that_the_budget_keeps_from_starting_are_not_run_and_no_error(
     several: Project, server: str, workers: str
 ):
-    result = several.run_apart(talker(), "--chalk-token-limit=60", workers)
+    result = several.run_with(workers, talker(), "--chalk-token-limit=60")
 
     runs = several.runs().values()
     assert result.ret == 1
@@ -131,7 +131,7 @@ def test_a_hook_that_meets_a_spent_budget_ends_the_run_unmeasured(several: Proje
 
 
 def test_workers_share_one_budget(several: Project, server: str):
-    alone = several.run_apart(talker(), "--chalk-token-limit=1000000", "-n0")
+    alone = several.run(talker(), "--chalk-token-limit=1000000", "-n0")
     of_all = requests_of(server)
 
     shared = several.run_apart(talker(), "--chalk-token-limit=60", "-n4")

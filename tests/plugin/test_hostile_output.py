@@ -49,7 +49,7 @@ def test_hostile_output_gets_its_outcome_and_strict_xml(project: Project, worker
     project.task("one", HOSTILE)
     project.file("conftest.py", STUDENT)
 
-    result = project.run_apart(workers, "-rA")
+    result = project.run_with(workers, "-rA")
 
     assert result.ret == 1
     assert {name: run["outcome"] for name, run in project.runs().items()} == {

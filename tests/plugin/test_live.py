@@ -88,7 +88,9 @@ def on_a_terminal(project: Project, *arguments: str) -> Terminal:
 
 def plain(text: str) -> list[str]:
     """Return what a session printed, without what differs from one to the next."""
-    kept = re.sub(r"\d+\.\d+s|\d{8}T\S+|=+|gw\d|.*workers.*", "", text.partition("to make")[2])
+    kept = re.sub(
+        r"\d+\.\d+s|\d{8}T\S+|=+|gw\d|\[ *\d+%\]|.*workers.*", "", text.partition("to make")[2]
+    )
     return sorted({line.rstrip() for line in kept.splitlines() if line.strip()})
 
 

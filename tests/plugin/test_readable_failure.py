@@ -58,7 +58,7 @@ def test_a_failure_says_the_same_in_terminal_and_junit_file_with_and_without_wor
     texts = []
 
     for workers in ("-n0", "-n2"):
-        result = project.run_apart(workers, "--chalk-pass-score=0.5")
+        result = project.run_with(workers, "--chalk-pass-score=0.5")
         shown = failures(result.stdout.str())
         cases = project.junit()
         step, item = cases["tasks.one.One[oracle]::1-work"], cases["tasks.one::One[oracle]"]

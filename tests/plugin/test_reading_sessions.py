@@ -73,7 +73,7 @@ def comparable(text: str) -> str:
 
 @pytest.mark.parametrize("workers", ["-n0", "-n2"])
 def test_the_rebuilt_junit_file_is_the_original(sorts: Project, capsys, workers: str):
-    sorts.run_apart(workers)
+    sorts.run_with(workers)
     original = (sorts.path / "report.xml").read_text()
 
     rebuilt = printed(capsys, "junit")

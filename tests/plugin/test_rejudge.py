@@ -54,11 +54,11 @@ def rejudged(result: pytest.RunResult) -> list[str]:
 @pytest.mark.parametrize("workers", ["-n0", "-n2"])
 def test_a_judge_that_changed_judges_again_and_no_student_works(project: Project, workers: str):
     plain(project, "43")
-    first = project.run_apart()
+    first = project.run()
     before = project.run_record()
     plain(project, "42")
 
-    result = project.run_apart(workers, "--chalk-rejudge")
+    result = project.run_with(workers, "--chalk-rejudge")
 
     assert (first.ret, result.ret) == (1, 0)
     after = project.run_record()
@@ -76,9 +76,9 @@ def test_a_judge_that_changed_judges_again_and_no_student_works(project: Project
 
 def test_a_judge_that_did_not_change_is_not_asked(project: Project):
     plain(project, "42")
-    project.run_apart()
+    project.run()
 
-    result = project.run_apart("--chalk-rejudge")
+    result = project.run("--chalk-rejudge")
 
     assert result.ret == 0
     assert judged(project) == 1
@@ -89,7 +89,7 @@ def test_a_failure_names_the_session_that_holds_the_transcript_and_judges_it_aga
     project: Project,
 ):
     plain(project, "43")
-    project.run_apart()
+    project.run()
     first = (project.path / ".chalk/latest").readlink().name
 
     project.run("--chalk-rejudge=all", "tasks")
@@ -102,18 +102,18 @@ def test_a_failure_names_the_session_that_holds_the_transcript_and_judges_it_aga
 
 def test_all_of_them_are_asked_where_that_is_written(project: Project):
     plain(project, "42")
-    project.run_apart()
+    project.run()
 
-    project.run_apart("--chalk-rejudge=all")
+    project.run("--chalk-rejudge=all")
 
     assert judged(project) == 2
 
 
 def test_a_bare_flag_does_not_take_the_next_argument_for_its_value(project: Project):
     plain(project, "42")
-    project.run_apart()
+    project.run()
 
-    result = project.run_apart("--chalk-rejudge", "tasks/one")
+    result = project.run("--chalk-rejudge", "tasks/one")
 
     assert result.ret == 0
     assert len(rejudged(result)) == 1
@@ -122,7 +122,7 @@ def test_a_bare_flag_does_not_take_the_next_argument_for_its_value(project: Proj
 def test_another_word_is_a_usage_error(project: Project):
     plain(project, "42")
 
-    result = project.run_apart("--chalk-rejudge=some")
+    result = project.run("--chalk-rejudge=some")
 
     assert result.ret == 4
     assert "Give changed or all" in result.stderr.str()
@@ -132,10 +132,10 @@ def test_arguments_of_a_judge_count_as_well_as_its_code(project: Project):
     project.file("tasks/one/wanted.txt", "43")
     source = "wanted = Path(__file__).with_name('wanted.txt').read_text()\n"
     project.task("one", source + PLAIN.replace('"WANTED"', "wanted"))
-    project.run_apart()
+    project.run()
     project.file("tasks/one/wanted.txt", "42")
 
-    result = project.run_apart("--chalk-rejudge")
+    result = project.run("--chalk-rejudge")
 
     assert result.ret == 0
     assert judged(project) == 2
@@ -144,10 +144,10 @@ def test_arguments_of_a_judge_count_as_well_as_its_code(project: Project):
 def test_models_and_epochs_are_those_of_the_session_and_no_model_is_made(project: Project):
     project.file("conftest.py", MODEL)
     plain(project, "done")
-    project.run_apart("--chalk-model=m1", "--chalk-model=m2", "--chalk-epochs=2")
+    project.run("--chalk-model=m1", "--chalk-model=m2", "--chalk-epochs=2")
     plain(project, "nothing")
 
-    result = project.run_apart("--chalk-rejudge")
+    result = project.run("--chalk-rejudge")
 
     assert result.ret == 1
     lines = rejudged(result)
@@ -162,14 +162,14 @@ def test_models_and_epochs_are_those_of_the_session_and_no_model_is_made(project
 
 def test_a_session_is_chosen_by_its_id_and_stays_as_it_was(project: Project):
     plain(project, "43")
-    project.run_apart()
+    project.run()
     first = (project.path / ".chalk/latest").readlink().name
     journal = project.path / ".chalk/sessions" / first / "journal.jsonl"
     before = journal.read_bytes()
-    project.run_apart()
+    project.run()
     plain(project, "42")
 
-    result = project.run_apart("--chalk-rejudge", f"--chalk-session={first}")
+    result = project.run("--chalk-rejudge", f"--chalk-session={first}")
 
     assert f"1 runs of session {first}" in rejudged(result)[-1]
     assert journal.read_bytes() == before
@@ -178,10 +178,10 @@ def test_a_session_is_chosen_by_its_id_and_stays_as_it_was(project: Project):
 
 def test_a_task_that_did_not_run_then_is_skipped_with_the_reason(project: Project):
     plain(project, "42")
-    project.run_apart()
+    project.run()
     plain(project, "42", 'Two = task("two", step("say", Score(1)))')
 
-    result = project.run_apart("--chalk-rejudge", "-rs")
+    result = project.run("--chalk-rejudge", "-rs")
 
     assert result.ret == 0
     assert re.search(r"SKIPPED .* session \S+ has no work of it to judge", result.stdout.str())
@@ -190,7 +190,7 @@ def test_a_task_that_did_not_run_then_is_skipped_with_the_reason(project: Projec
 def test_without_a_session_it_is_a_usage_error(project: Project):
     plain(project, "42")
 
-    result = project.run_apart("--chalk-rejudge")
+    result = project.run("--chalk-rejudge")
 
     assert result.ret == 4
     assert "there is no session in" in result.stderr.str()

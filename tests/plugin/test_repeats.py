@@ -110,7 +110,7 @@ def test_a_failed_run_of_a_task_with_a_bar_that_is_reached_fails_nothing(project
 def test_a_bar_that_is_missed_fails_the_session_and_is_named(project: Project, workers: str):
     marked(project, "epochs=4, min_mean=0.8, min_pass_rate=0.5", 1.0, 0.0, 1.0, 0.4)
 
-    result = project.run_apart(workers)
+    result = project.run_with(workers)
 
     assert result.ret == 1
     result.stdout.fnmatch_lines(
@@ -146,7 +146,7 @@ def test_bars_are_kept_for_the_runs_of_a_resumed_session(project: Project):
 def test_auto_stops_when_the_pass_rate_is_sure(project: Project, workers: str):
     marked(project, "epochs='auto:20', min_pass_rate=0.6", 1.0)
 
-    result = project.run_apart(workers, "-rs")
+    result = project.run_with(workers, "-rs")
 
     assert result.ret == 0, result.stdout.str()
     assert 9 <= count(project, "one") <= (9 if workers == "-n0" else 13)

@@ -71,10 +71,10 @@ def session_count(project: Project) -> int:
 def test_runs_that_were_measured_are_not_repeated_and_those_that_broke_are(
     mixed: Project, workers: str
 ):
-    mixed.run_apart(workers)
+    mixed.run_with(workers)
     (mixed.path / "mended").touch()
 
-    result = mixed.run_apart(workers, "--chalk-resume", "-v")
+    result = mixed.run_with(workers, "--chalk-resume", "-v")
 
     assert ran(mixed) == {"good": 1, "poor": 1, "attack": 1, "broken": 2, "machine": 2}
     assert session_count(mixed) == 1
@@ -119,9 +119,9 @@ def test_a_session_with_nothing_left_runs_nothing_and_has_the_same_verdict(
     project: Project, workers: str
 ):
     project.task("one", COUNTED + 'Good = task("good", scored("good"))')
-    project.run_apart(workers)
+    project.run_with(workers)
 
-    result = project.run_apart(workers, "--chalk-resume")
+    result = project.run_with(workers, "--chalk-resume")
 
     assert result.ret == 0
     assert ran(project) == {"good": 1}
@@ -217,7 +217,7 @@ def test_a_session_that_still_runs_cannot_be_resumed(project: Project):
         assert time.monotonic() < deadline
         time.sleep(0.05)
 
-    result = project.run_apart("--chalk-resume")
+    result = project.run("--chalk-resume")
 
     session.kill()
     session.wait()

@@ -14,7 +14,7 @@ def test_the_table_is_appended_where_the_variable_is_set(
     summary = project.file("summary.md", "before\n")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
 
-    result = project.run_apart(workers)
+    result = project.run_with(workers)
 
     assert result.ret == 1
     lines = summary.read_text().splitlines()

@@ -20,7 +20,7 @@ def two_tasks(asking: Project) -> Project:
 
 @pytest.mark.parametrize("workers", ["-n0", "-n2"])
 def test_each_model_has_its_rows_its_records_and_its_testcases(two_tasks: Project, workers: str):
-    result = two_tasks.run_apart(GOOD, BAD, workers)
+    result = two_tasks.run_with(workers, GOOD, BAD)
 
     records = [e["record"] for e in two_tasks.journal() if e["type"] == "run"]
     scores = {(run["task_id"], run["model"]): run["score"] for run in records}

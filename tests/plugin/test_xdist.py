@@ -26,7 +26,7 @@ def table(result: pytest.RunResult) -> set[str]:
 def test_reports_are_the_same_with_and_without_workers(project: Project):
     project.task("one", MIXED)
 
-    alone = project.run_apart("-n0", "-v")
+    alone = project.run("-n0", "-v")
     alone_cases = project.junit()
     shared = project.run_apart("-n2", "-v")
     shared_cases = project.junit()

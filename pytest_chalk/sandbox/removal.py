@@ -7,6 +7,7 @@ that it arrives where it came from. It follows no link and crosses no mount.
 from __future__ import annotations
 
 import errno
+import itertools
 import os
 import stat
 import time
@@ -27,6 +28,10 @@ hold up the run for minutes."""
 
 SWEEP_TIMEOUT_S = 600.0
 """One sweep. A hundred thousand files take about a second or two."""
+
+LISTED_AT_ONCE = 1_000
+"""Entries of one directory that are in memory at the same time, and between two looks at the clock:
+some milliseconds."""
 
 SHOWN_SURVIVORS = 10
 """How many of the paths that could not be removed a message names."""
@@ -144,24 +149,57 @@ class TreeRemoval:
         except OSError as error:
             self.survivors.append(f"{root} ({error.strerror})")
             return
-        levels = [_Level(str(root), Identity.of(os.fstat(fd)), self._list(fd), spared)]
+        levels = [_Level(str(root), Identity.of(os.fstat(fd)), [], spared)]
         try:
+            self._take_files(fd, levels)
             while levels:
                 fd = self._step(fd, levels)
         finally:
             os.close(fd)
 
-    def _list(self, fd: int) -> list[str]:
+    def _take_files(self, fd: int, levels: list[_Level]) -> None:
+        """Remove what is no folder from the one the walk is in; leave its folders pending."""
+        stay = self._is_public and not self._may_write(os.fstat(fd))
         with os.scandir(fd) as entries:
-            if self._is_public and not self._may_write(os.fstat(fd)):
-                names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
-            else:
-                names = [entry.name for entry in entries]
-        self._entries_left -= len(names)
+            while found := list(itertools.islice(entries, LISTED_AT_ONCE)):
+                files: list[os.DirEntry[str]] = []
+                folders: list[os.DirEntry[str]] = []
+                for entry in found:
+                    (folders if entry.is_dir(follow_symlinks=False) else files).append(entry)
+                levels[-1].pending += [entry.name for entry in folders]
+                self._count(len(folders) if stay else len(found))
+                if not stay:
+                    self._take(fd, files, levels)
+
+    def _count(self, entries: int) -> None:
+        self._entries_left -= entries
         if self._entries_left < 0:
             message = f"more than {SWEEP_MAX_ENTRIES} files and folders of the student to remove"
             raise ReclaimError(message)
-        return names
+
+    def _check_time(self) -> None:
+        if time.monotonic() > self._deadline:
+            message = f"removing the student's files took longer than {self._timeout_s:g} s"
+            raise ReclaimError(message)
+
+    def _take(self, fd: int, files: list[os.DirEntry[str]], levels: list[_Level]) -> None:
+        self._check_time()
+        level, owner_uid = levels[-1], self._owner_uid
+        for entry in files:
+            try:
+                # A spared path, or a parent of one, stays also when it is no directory: it may be
+                # the student's trap, and save_submission is to say so.
+                if (level.spared is not None and level.spared_at(entry.name) is not None) or (
+                    owner_uid is not None and entry.stat(follow_symlinks=False).st_uid != owner_uid
+                ):
+                    level.keeps_something = True
+                    continue
+                os.unlink(entry.name, dir_fd=fd)
+                self.removed += 1
+            except FileNotFoundError:
+                pass
+            except OSError as error:
+                self._survives(levels, entry.name, error)
 
     def _step(self, fd: int, levels: list[_Level]) -> int:
         """Deal with one entry, or leave a finished directory; return the descriptor to go on at."""
@@ -185,18 +223,13 @@ class TreeRemoval:
         return parent_fd
 
     def _visit(self, fd: int, name: str, levels: list[_Level]) -> int | None:
-        """Remove the entry, or descend into it: then push its level and return its descriptor."""
-        if time.monotonic() > self._deadline:
-            message = f"removing the student's files took longer than {self._timeout_s:g} s"
-            raise ReclaimError(message)
+        """Descend into a folder that may hold something: return its descriptor, else None."""
+        self._check_time()
         try:
             seen = stat_entry(name, fd)
-            if not stat.S_ISDIR(seen.st_mode):
-                self._unlink(fd, name, seen, levels[-1])
-            elif self._is_to_enter(name, seen, levels[-1]):
+            if self._is_to_enter(name, seen, levels[-1]):
                 return self._descend(fd, name, seen, levels)
-            else:
-                levels[-1].keeps_something = True
+            levels[-1].keeps_something = True
         except FileNotFoundError:
             pass
         except OSError as error:
@@ -207,15 +240,6 @@ class TreeRemoval:
         spared = level.spared_at(name)
         is_whole = spared is not None and spared.is_whole
         return not is_whole and seen.st_dev == level.identity.device and self._may_hold(seen)
-
-    def _unlink(self, fd: int, name: str, seen: os.stat_result, level: _Level) -> None:
-        # A spared path, or a parent of one, stays also when it is no directory: it may be the
-        # student's trap, and save_submission is to say so.
-        if level.spared_at(name) is None and self._owner_uid in (None, seen.st_uid):
-            os.unlink(name, dir_fd=fd)
-            self.removed += 1
-        else:
-            level.keeps_something = True
 
     def _may_hold(self, seen: os.stat_result) -> bool:
         """Say whether the student may search a directory; if not, nothing of it is below."""
@@ -235,10 +259,11 @@ class TreeRemoval:
         if seen.st_uid == os.geteuid() != 0 and seen.st_mode & 0o700 != 0o700:
             os.chmod(name, 0o700, dir_fd=fd)
         child_fd = open_seen(name, fd, seen)
-        spared = levels[-1].spared_at(name)
+        levels.append(_Level(name, Identity.of(seen), [], levels[-1].spared_at(name)))
         try:
-            levels.append(_Level(name, Identity.of(seen), self._list(child_fd), spared))
+            self._take_files(child_fd, levels)
         except BaseException:
+            levels.pop()
             os.close(child_fd)
             raise
         return child_fd

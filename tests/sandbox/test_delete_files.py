@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 from pathlib import Path
@@ -101,6 +102,8 @@ def test_links_out_of_the_workdir_are_not_followed(box, sh, uid, public_folder):
     assert left(box) == ["data", "shared"]
 
 
+@pytest.mark.parametrize("level", ["isolated"])  # where it can be had: files in memory go faster
+@pytest.mark.usefixtures("current_run")
 def test_three_thousand_levels_are_removed(box, sh, uid, student_python):
     script = "import os\nfor _ in range(3000): os.mkdir('d'); os.chdir('d')"
 
@@ -177,3 +180,25 @@ def test_a_missing_root_is_empty(tmp_path):
     removal.empty(tmp_path / "none")
 
     assert (removal.removed, removal.survivors) == (0, [])
+
+
+def test_a_folder_that_cannot_be_listed_is_named_and_the_rest_goes(tmp_path, monkeypatch):
+    for name in ("before/x", "closed/y", "zlast/z"):
+        (tmp_path / name).mkdir(parents=True)
+    inode, scandir = (tmp_path / "closed").stat().st_ino, os.scandir
+
+    def refusing(fd):
+        if os.fstat(fd).st_ino == inode:
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return scandir(fd)
+
+    monkeypatch.setattr("os.scandir", refusing)
+    removal = TreeRemoval(None)
+    removal.empty(tmp_path)
+    monkeypatch.undo()
+
+    assert [path.name for path in tmp_path.iterdir()] == ["closed"]
+    assert removal.removed == 4
+    assert [survivor.split("/")[-1] for survivor in removal.survivors] == [
+        "closed' (Permission denied)"
+    ]

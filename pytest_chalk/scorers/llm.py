@@ -25,8 +25,9 @@ LLM_TIME_LIMIT_S = 300.0
 """For one row, both questions together. A model that thinks takes a minute for one; a provider in
 trouble is asked again for several."""
 
-_GIVEN: dict[str, Model] = {}
-"""Models that were given themselves, by name: a definition keeps the name."""
+_GIVEN: dict[str, list[Model]] = {}
+"""Models that were given themselves, by name. A definition keeps the name, with a number where
+several have it: each process that gives them in the same order finds the same one."""
 
 
 def llm(
@@ -65,8 +66,13 @@ def llm(
 
 
 def given_model(name: str) -> Model | None:
-    """Return the model of that name that was given itself in this process."""
-    return _GIVEN.get(name)
+    """Return the model that was given itself in this process and is kept by that name."""
+    if name in _GIVEN:
+        return _GIVEN[name][0]
+    own, _, number = name.rpartition("#")
+    models = _GIVEN.get(own, [])
+    index = int(number) - 1 if number.isdecimal() else -1
+    return models[index] if 0 <= index < len(models) else None
 
 
 def _checked_criterion(criterion: object) -> str:
@@ -83,8 +89,11 @@ def _name_of(model: Model | str) -> str:
     if isinstance(model, str) or not callable(getattr(model, "reply", None)):
         message = f"model is a name such as 'openai/gpt-5', or a model, found {model!r:.100}"
         raise TypeError(message)
-    _GIVEN[model.name] = model
-    return model.name
+    known = _GIVEN.setdefault(model.name, [])
+    index = next((n for n, one in enumerate(known) if one is model), len(known))
+    if index == len(known):
+        known.append(model)
+    return model.name if not index else f"{model.name}#{index + 1}"
 
 
 def _judged(

@@ -23,6 +23,7 @@ from pytest_chalk.evaluations import (
     EvaluationRunFailedError,
     EvaluationRunStatus,
     EvaluationScorerResult,
+    driver,
     function,
     get_call_context,
     scorers,
@@ -322,7 +323,8 @@ def test_a_canceled_run_ends_without_results(dataset):
         run.rows()
 
 
-def test_a_run_that_is_canceled_on_its_way_stops_calling(dataset):
+def test_a_run_that_is_canceled_on_its_way_stops_calling(dataset, monkeypatch):
+    monkeypatch.setattr(driver, "LOOK_S", 0.05)
     many = DatasetClient().upload("many", [{"question": str(i)} for i in range(200)])
     begun = threading.Event()
     calls = []
@@ -339,9 +341,9 @@ def test_a_run_that_is_canceled_on_its_way_stops_calling(dataset):
     run.cancel()
 
     assert run.wait(raise_on_failure=False).status == "canceled"
-    time.sleep(1.5)
+    time.sleep(0.5)
     before = len(calls)
-    time.sleep(0.3)
+    time.sleep(0.2)
     assert len(calls) == before < 200
 
 

@@ -147,6 +147,20 @@ def test_several_columns_are_shown_as_json_so_that_none_can_pass_for_another():
     ]  # fmt: skip
 
 
+def test_models_of_the_same_name_are_not_mixed_up(dataset):
+    strict, kind = Grader(dict.fromkeys(["ONE", "TWO", "THREE", "FOUR"], "NO")), Grader()
+    wanted = [
+        scorers.llm(CRITERION, model=model, name=name)
+        for model, name in ((strict, "strict"), (kind, "kind"), (strict, "again"))
+    ]
+
+    run = Evaluation.create("n", dataset=dataset, task=shout, scorers=wanted).run().wait()
+
+    means = {name: figures["mean"] for name, figures in run.summary["scorers"].items()}
+    assert means == {"strict": 0.0, "kind": 1.0, "again": 0.0}
+    assert wanted[0].builtin_id == wanted[2].builtin_id != wanted[1].builtin_id
+
+
 def test_where_there_is_nothing_to_judge_nobody_is_asked():
     rows = DatasetClient().upload("d", [{"question": " "}])
     grader = Grader()

@@ -20,6 +20,8 @@ SOURCE_RUN_HEADER = "x-chalk-source-run-id"
 class CallContext(Mapping[str, str]):
     """Headers of a call. Read-only; names are found in any case."""
 
+    __slots__ = ("_headers",)
+
     def __init__(self, headers: Mapping[str, str]) -> None:
         """Take headers whose names are in lower case."""
         self._headers = headers
@@ -41,6 +43,35 @@ class CallContext(Mapping[str, str]):
         return f"CallContext({self._headers!r})"
 
 
+class RowContext(CallContext):
+    """Headers of the calls of one row; its session is put together where somebody asks for it."""
+
+    __slots__ = ("_row", "_run_id")
+
+    def __init__(self, headers: Mapping[str, str], run_id: str, row: int) -> None:
+        """Take the headers that all rows have, in lower case."""
+        self._headers, self._run_id, self._row = headers, run_id, row
+
+    @override
+    def __getitem__(self, name: str) -> str:
+        if name.lower() == SESSION_HEADER:
+            return f"{self._run_id}:{self._row}"
+        return super().__getitem__(name)
+
+    @override
+    def __iter__(self) -> Iterator[str]:
+        yield from self._headers
+        yield SESSION_HEADER
+
+    @override
+    def __len__(self) -> int:
+        return len(self._headers) + 1
+
+    @override
+    def __repr__(self) -> str:
+        return f"CallContext({dict(self)!r})"
+
+
 _NONE = CallContext({})
 _CURRENT: ContextVar[CallContext] = ContextVar("chalk_call_context", default=_NONE)
 
@@ -54,9 +85,9 @@ def get_call_context() -> CallContext:
     return _CURRENT.get()
 
 
-def set_call_context(headers: Mapping[str, str]) -> Token[CallContext]:
-    """Set the headers (in lower case) of the calls that this thread makes from now on."""
-    return _CURRENT.set(CallContext(headers))
+def set_call_context(context: CallContext) -> Token[CallContext]:
+    """Set the context of the calls that this thread makes from now on."""
+    return _CURRENT.set(context)
 
 
 def reset_call_context(token: Token[CallContext]) -> None:

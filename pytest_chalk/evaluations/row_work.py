@@ -15,8 +15,9 @@ from pytest_chalk import scorers as builtin_scorers
 from pytest_chalk.authoring.call_context import (
     EVALUATION_HEADER,
     RUN_HEADER,
-    SESSION_HEADER,
     SOURCE_RUN_HEADER,
+    CallContext,
+    RowContext,
     reset_call_context,
     set_call_context,
 )
@@ -28,7 +29,7 @@ from pytest_chalk.schemas.evaluation import OUTPUT, OUTPUT_ERROR, TRACE, Cell, C
 from pytest_chalk.store.values import plain_output
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from pytest_chalk.authoring.trace import Trace
     from pytest_chalk.evaluations.rescoring import Action, RunPlan
@@ -149,16 +150,6 @@ class Done(NamedTuple):
     seconds: float
 
 
-@dataclass(slots=True)
-class Row:
-    """One row: the values of its columns, and the cells it has already."""
-
-    index: int
-    values: dict[str, Any]
-    output_error: str | None
-    done: Mapping[int, Cell]
-
-
 _NONE: Mapping[int, Cell] = {}
 
 
@@ -199,74 +190,77 @@ def run_rows(work: Work, stretches: Iterable[Stretch], stop: threading.Event) ->
     """
     begun_s = time.monotonic()
     cells = {position: CellColumn() for position in work.positions}
-    before = set_call_context({})
+    before = set_call_context(CallContext({}))
     try:
         for stretch in stretches:
-            for row in _rows(work, stretch):
+            for index, values in enumerate(stretch.values, stretch.first):
                 if stop.is_set():
                     break
-                set_call_context({**work.headers, SESSION_HEADER: f"{work.run_id}:{row.index}"})
-                for cell in _run_row(work, row):
-                    cells[cell[1]].add(cell)
+                named = dict(zip(stretch.names, values, strict=True))
+                if work.reads_traces:
+                    named[TRACE] = stretch.traces.get(index)
+                set_call_context(RowContext(work.headers, work.run_id, index))
+                _run_row(work, index, named, stretch.done.get(index, _NONE), cells)
     finally:
         reset_call_context(before)
     return Done(cells, time.monotonic() - begun_s)
 
 
-def _rows(work: Work, stretch: Stretch) -> Iterator[Row]:
-    for index, values in enumerate(stretch.values, stretch.first):
-        named = dict(zip(stretch.names, values, strict=True))
-        if work.reads_traces:
-            named[TRACE] = stretch.traces.get(index)
-        yield Row(index, named, named.pop(OUTPUT_ERROR, None), stretch.done.get(index, _NONE))
-
-
-def _run_row(work: Work, row: Row) -> Iterator[Cell]:
-    """Yield the new cells of a row."""
-    if work.task is not None and work.task_action.calls(row.index):
-        cell = row.done.get(0)
+def _run_row(
+    work: Work,
+    index: int,
+    values: dict[str, Any],
+    done: Mapping[int, Cell],
+    cells: Mapping[int, CellColumn],
+) -> None:
+    """Add the cells of a row to `cells`, but those that are `done`."""
+    output_error = values.pop(OUTPUT_ERROR, None)
+    if work.task is not None and work.task_action.calls(index):
+        cell = done.get(0)
         if cell is None:
-            cell = _call_task(work, work.task, row)
-            yield cell
-        row.values[OUTPUT], row.output_error = cell.value, cell.error
+            cell = _call_task(work, work.task, index, values)
+            cells[0].add(index, cell.value, cell.error, cell.metadata)
+        values[OUTPUT], output_error = cell.value, cell.error
         if work.reads_traces:
-            row.values[TRACE] = read_trace(f"{work.run_id}:{row.index}", cell.metadata)
+            values[TRACE] = read_trace(f"{work.run_id}:{index}", cell.metadata)
     for scorer in work.scorers:
-        if scorer.position not in row.done and scorer.action.calls(row.index):
-            yield _call_scorer(scorer, row)
+        if scorer.position in done or not scorer.action.calls(index):
+            continue
+        if scorer.reads_the_call and output_error is not None:
+            cells[scorer.position].add(index)  # empty: it would score a call that failed
+        else:
+            cells[scorer.position].add(index, *_score(scorer, values))
 
 
-def _call_task(work: Work, task: Callee, row: Row) -> Cell:
+def _call_task(work: Work, task: Callee, index: int, values: Mapping[str, object]) -> Cell:
     """Return the task's cell, whose metadata are the spans that were recorded."""
     spans = None
     if work.recorder is None:
-        called = task.call(row.values)
+        value, error = task.call(values)
     else:
-        session_id = f"{work.run_id}:{row.index}"
+        session_id = f"{work.run_id}:{index}"
         work.recorder.begin(session_id)
-        called = task.call(row.values)
+        value, error = task.call(values)
         spans = work.recorder.take(session_id)
-    value, error = called
     if error is None:
         try:
             value = plain_output(value)
         except TypeError as wrong:
             value, error = None, str(wrong)
-    return Cell(row.index, 0, value, error, spans)
+    return Cell(index, 0, value, error, spans)
 
 
-def _call_scorer(scorer: ScorerWork, row: Row) -> Cell:
-    """Return a scorer's cell; empty where it would score a call that failed."""
-    if scorer.reads_the_call and row.output_error is not None:
-        return Cell(row.index, scorer.position)
-    returned, error = scorer.callee.call(row.values)
-    score, metadata = None, None
-    if error is None:
-        try:
-            score, error, metadata = score_of(returned)
-        except TypeError as wrong:
-            error = str(wrong)
-    return Cell(row.index, scorer.position, score, error, metadata)
+def _score(
+    scorer: ScorerWork, values: Mapping[str, object]
+) -> tuple[float | None, str | None, str | None]:
+    """Return score, error and metadata of a row."""
+    returned, error = scorer.callee.call(values)
+    if error is not None:
+        return None, error, None
+    try:
+        return score_of(returned)
+    except TypeError as wrong:
+        return None, str(wrong), None
 
 
 def _is_called(action: Action) -> bool:

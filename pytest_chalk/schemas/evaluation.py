@@ -261,9 +261,10 @@ class CellColumn:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def add(self, cell: tuple[int, int, Any, str | None, str | None]) -> None:
-        """Add a cell of its position."""
-        row, _, value, error, metadata = cell
+    def add(
+        self, row: int, value: object = None, error: str | None = None, metadata: str | None = None
+    ) -> None:
+        """Add what one call gave."""
         self.rows.append(row)
         self.values.append(value)
         self.errors.append(error)

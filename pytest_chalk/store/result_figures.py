@@ -69,7 +69,7 @@ def read_figures(
     """
     path = files.path(stored.digest)
     items = [item for column in columns.values() for item in _items(column)]
-    source = f"read_parquet({literal(path)}, file_row_number = true)"
+    source = f"read_parquet({literal(path)})"
     query = f"SELECT {', '.join(['count(*)', 'count(output_error)', *items])} FROM {source}"
     scorers = {}
     with reading(path):
@@ -107,7 +107,7 @@ def _scores(source: str, column: str, figures: Sequence[Any], max_sample: int) -
     sample: tuple[float, ...] = ()
     skewness = None
     if scored <= max_sample:
-        query = f"SELECT {value} FROM {source} WHERE {value} IS NOT NULL ORDER BY file_row_number"
+        query = f"SELECT {value} FROM {source} WHERE {value} IS NOT NULL"
         sample = tuple(row[0] for row in duck().execute(query).fetchall())
     elif mean is not None and spread:  # DuckDB's own raises where squares are beyond a double
         query = f"SELECT favg((({value} - $1) / $2) ** 3) FROM {source}"

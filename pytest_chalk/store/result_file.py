@@ -104,11 +104,13 @@ class ResultFile:
         fresh = _Fresh(start, stop)
         selected = self._selected(fresh)
         path = literal(self._files.path(self._shape.source.digest))
-        query = (
-            f"SELECT {', '.join(selected)} FROM (SELECT * FROM read_parquet({path}, "
-            f"file_row_number = true) WHERE file_row_number >= {start} "
-            f"AND file_row_number < {stop} ORDER BY file_row_number) s"
-        )
+        source = f"SELECT * FROM read_parquet({path})"
+        if (start, stop) != (0, self._shape.source.n_rows):
+            source = (
+                f"SELECT * FROM read_parquet({path}, file_row_number = true) WHERE "
+                f"file_row_number >= {start} AND file_row_number < {stop} ORDER BY file_row_number"
+            )
+        query = f"SELECT {', '.join(selected)} FROM ({source}) s"
         if fresh.lists:
             query = f"{query} POSITIONAL JOIN (SELECT {fresh.columns()}) n"
         copy_query(duck(), query, target, fresh.parameters())
@@ -136,10 +138,10 @@ class ResultFile:
 
     def _type_of_output(self, kinds: set[str]) -> tuple[str, Column]:
         """Return the type of the output column: of one kind of values its own, else JSON text."""
-        kinds = kinds - {NULL}
         copied = self._copied
-        if not kinds:  # nothing is new, or every call failed
+        if kinds <= {NULL}:  # nothing is new, or every call failed
             return (copied and self._source_type()) or "VARCHAR", copied or Column("output")
+        kinds = kinds - {NULL}
         kind = SQL_OF_KIND.get(next(iter(kinds)), "") if len(kinds) == 1 else ""
         if copied and self._source_type() != kind:
             kind = ""
@@ -148,9 +150,8 @@ class ResultFile:
     def _source_type(self) -> str:
         """Return the type of the output that is copied; empty where it is JSON text or unknown."""
         path = literal(self._files.path(self._shape.source.digest))
-        query = f"SELECT typeof(output) FROM read_parquet({path}) LIMIT 1"
-        found = duck().execute(query).fetchone()
-        return "" if found is None or (self._copied and self._copied.is_json) else str(found[0])
+        found = duck().execute(f"DESCRIBE SELECT output FROM read_parquet({path})").fetchone()
+        return "" if found is None or (self._copied and self._copied.is_json) else str(found[1])
 
     def _copied_output(self) -> str:
         """Return the source's output, as JSON text if the result's is and the source's is not."""

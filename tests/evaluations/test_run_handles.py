@@ -285,3 +285,26 @@ def test_an_export_is_the_same_however_many_rows_a_block_has(final, monkeypatch,
     assert pq.read_table(io.BytesIO(texts["parquet"])).to_pylist() == final.rows()
     with pytest.raises(EvaluationError, match="no results"):
         Evaluation.from_id(final.evaluation_id).run().export(io.BytesIO())
+
+
+def test_the_context_of_a_call_is_a_mapping_of_all_its_headers(dataset):
+    seen = []
+
+    def look(question):
+        context = get_call_context()
+        seen.append((dict(context), len(context), repr(context), context["X-Chalk-Session-ID"]))
+        return question
+
+    run = Evaluation.create("n", dataset=dataset, task=look, scorers=[scorers.json_valid()]).run(
+        concurrency=1
+    )
+    run.wait()
+
+    headers, count, shown, session = seen[2]
+    assert headers == {
+        "x-chalk-evaluation-id": run.evaluation_id,
+        "x-chalk-evaluation-run-id": run.id,
+        "x-chalk-session-id": f"{run.id}:2",
+    }
+    assert (count, session) == (3, f"{run.id}:2")
+    assert shown == f"CallContext({headers!r})"

@@ -33,8 +33,7 @@ def ledger(tmp_path):
 def as_columns(cells):
     columns = {}
     for (row, position), (value, error, metadata) in cells:
-        cell = (row, position, value, error, metadata)
-        columns.setdefault(position, CellColumn()).add(cell)
+        columns.setdefault(position, CellColumn()).add(row, value, error, metadata)
     return columns
 
 

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_chalk.discovery.module_names import (
     canonical_prefix,
@@ -49,8 +48,7 @@ _OUR_ENVIRONMENT = ("environment", "environment.paths", "environment.submissions
 """What seed code may miss in a project's own `environment`; the rest of it is the project's."""
 
 
-@dataclass(frozen=True)
-class AliasReport:
+class AliasReport(NamedTuple):
     """Who answers each name of the alias path.
 
     Attributes:
@@ -81,8 +79,8 @@ def alias_directories() -> dict[str, str]:
     return {name: os.path.join(ALIAS_ROOT, name) for name in _NAMES}  # noqa: PTH118 - sys.path text
 
 
-def install_aliases(mode: Aliases) -> AliasReport:
-    """Make the names importable in this process, each by `mode`, and report who answers them.
+def install_aliases(mode: Aliases) -> None:
+    """Make the names importable in this process, each by `mode`.
 
     `auto` leaves a name to a real package that has it, `first` puts ours before it, `off` changes
     nothing. Calling it again with another mode moves the directories.
@@ -90,21 +88,20 @@ def install_aliases(mode: Aliases) -> AliasReport:
     directories = alias_directories()
     sys.path[:] = [entry for entry in sys.path if entry not in directories.values()]
     if mode == "off":
-        return report_aliases()
+        return
     add_typing_override()
     if mode == "first":
         sys.path[:0] = directories.values()
-        return report_aliases()
+        return
     for name, directory in directories.items():
         if not is_regular(resolve_without(name, directories.values())):
             sys.path.append(directory)
-    return report_aliases()
 
 
-def prepare_imports(settings: DiscoverySettings) -> AliasReport:
+def prepare_imports(settings: DiscoverySettings) -> None:
     """Make task code importable in this process: one module per task file, and the aliases."""
     install_finder(settings)
-    return install_aliases(settings.aliases)
+    install_aliases(settings.aliases)
 
 
 def report_aliases() -> AliasReport:

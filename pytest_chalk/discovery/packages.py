@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -13,8 +12,7 @@ if TYPE_CHECKING:
     from pytest_chalk.discovery.settings import DiscoverySettings
 
 
-@dataclass(frozen=True)
-class TaskPackage:
+class TaskPackage(NamedTuple):
     """A directory in the tasks directory, and the one name its module is imported under."""
 
     name: str

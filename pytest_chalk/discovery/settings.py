@@ -7,9 +7,8 @@ pytest would, for the command line.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, cast
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,8 +33,7 @@ _ALWAYS_THE_SOURCE = frozenset({"pytest.toml", ".pytest.toml", "pytest.ini", ".p
 """These end pytest's search even when they hold no table of pytest."""
 
 
-@dataclass(frozen=True)
-class DiscoverySettings:
+class DiscoverySettings(NamedTuple):
     """Where the tasks of a project are and which of them count.
 
     Attributes:

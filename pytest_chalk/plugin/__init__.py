@@ -6,10 +6,35 @@ Only projects with task packages get the rest: see `activation`.
 from __future__ import annotations
 
 import sys
+from importlib.machinery import PathFinder
+from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_chalk.plugin.fixtures import (
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
+
+
+class _OwnModules:
+    """Finds our own modules as Python does.
+
+    pytest would look in them for assertions to rewrite, as in all modules of a plugin. There are
+    none, and it reads a compiled module several times as slowly.
+    """
+
+    @staticmethod
+    def find_spec(
+        name: str, path: Sequence[str] | None, _: ModuleType | None = None, /
+    ) -> ModuleSpec | None:
+        """Return where a module of this package is; None for any other."""
+        return PathFinder.find_spec(name, path) if name.startswith("pytest_chalk.") else None
+
+
+sys.meta_path.insert(0, _OwnModules)
+
+from pytest_chalk.plugin.fixtures import (  # noqa: E402 - found by the finder above
     chalk_epoch,
     chalk_evaluate,
     chalk_model,
@@ -18,8 +43,12 @@ from pytest_chalk.plugin.fixtures import (
     chalk_student,
     chalk_submissions,
 )
-from pytest_chalk.plugin.options import add_options, any_flag, write_out
-from pytest_chalk.plugin.project import discovery_settings, has_tasks, will_run_tasks
+from pytest_chalk.plugin.options import add_options, any_flag, write_out  # noqa: E402 - as above
+from pytest_chalk.plugin.project import (  # noqa: E402 - as above
+    discovery_settings,
+    has_tasks,
+    will_run_tasks,
+)
 
 __all__ = [
     "chalk_epoch",

@@ -16,8 +16,18 @@ LOOKING = ("collectonly", "showfixtures", "show_fixtures_per_test")
 """Options of pytest that collect and run nothing."""
 
 
+_SETTINGS = pytest.StashKey["DiscoverySettings"]()
+
+
 def discovery_settings(config: pytest.Config) -> DiscoverySettings:
-    """Return where the project's tasks are."""
+    """Return where the project's tasks are, as it was said when pytest began."""
+    known = config.stash.get(_SETTINGS, None)
+    if known is None:
+        known = config.stash[_SETTINGS] = _read_settings(config)
+    return known
+
+
+def _read_settings(config: pytest.Config) -> DiscoverySettings:
     from pytest_chalk.discovery.settings import make_settings
     from pytest_chalk.errors import RunOptionError
 

@@ -24,11 +24,16 @@ class Cost:
     wall_s: float
 
 
-def cost_of(command: Sequence[str], cwd: Path, *, expect: int = 0) -> Cost:
-    """Run a command to its end and return what it and its children took."""
-    environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": ""}
+def cost_of(command: Sequence[str], cwd: Path, *, expect: int = 0, autoload: bool = False) -> Cost:
+    """Run a command to its end and return what it and its children took.
+
+    With `autoload` pytest looks for installed plugins, as it does for a user.
+    """
+    environment = {**os.environ, "PYTHONPATH": ""}
     for name in ("CHALK_SLOT", "PYTEST_ADDOPTS", "PYTHONDONTWRITEBYTECODE"):
         environment.pop(name, None)
+    if not autoload:
+        environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     started = time.perf_counter()
     process = subprocess.Popen(
         command, cwd=cwd, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT

@@ -34,7 +34,8 @@ from pytest_chalk.discovery.packages import *
 from pytest_chalk.discovery.settings import *
 from pytest_chalk.errors import *
 settings = read_settings(Path.cwd())
-report = prepare_imports(settings)
+prepare_imports(settings)
+report = report_aliases()
 """
 
 

@@ -281,7 +281,8 @@ def test_a_package_that_only_an_import_hook_knows_keeps_its_name(project):
                 if name == "chalk":
                     return importlib.util.spec_from_file_location("chalk", "/src/chalk/__init__.py")
         sys.meta_path.append(Editable)
-        print(install_aliases("auto").text)
+        install_aliases("auto")
+        print(report_aliases().text)
         """
     )
 
@@ -395,7 +396,7 @@ def test_a_scoring_script_of_a_project_with_its_own_environment_runs_too(project
 
 def test_a_scoring_child_sees_only_the_names_that_its_parent_resolved_to_us(project, tmp_path):
     site = foreign_chalk(tmp_path)
-    code = f"sys.path.insert(0, {str(site)!r})\nreport = install_aliases('auto')"
+    code = f"sys.path.insert(0, {str(site)!r})\ninstall_aliases('auto')\nreport = report_aliases()"
 
     printed = child(
         project, "-c", "import environment; print(environment); import chalk", code=code

@@ -109,3 +109,29 @@ def test_looking_takes_no_slot_starts_nothing_and_writes_nothing(
     assert result.ret == 0
     result.stdout.fnmatch_lines(["slot held: False started: []"])
     assert not (project.path / ".chalk").exists()
+
+
+def test_our_modules_are_read_as_python_reads_them_not_searched_for_assertions(project: Project):
+    project.task("one", 'One = task("one", step("work", Score(1)))')
+    project.file(
+        "conftest.py",
+        """
+        import sys
+
+        def pytest_unconfigure(config):
+            rewritten = [
+                name for name, module in sys.modules.items()
+                if name.startswith("pytest_chalk.") and module.__spec__.loader is rewriter(config)
+            ]
+            print("\\nrewritten:", rewritten)
+
+        def rewriter(config):
+            return config.pluginmanager.rewrite_hook
+        """,
+    )
+
+    result = project.run_apart()
+
+    assert result.ret == 0
+    # Only what is loaded before we can say so.
+    result.stdout.fnmatch_lines(["rewritten: ['pytest_chalk.plugin']"])

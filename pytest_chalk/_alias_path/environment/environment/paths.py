@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pytest_chalk.sandbox import peek_slot
-from pytest_chalk.sandbox.workdir import ROOT_DATA_FOLDER
+from pytest_chalk.sandbox.workdir import ROOT_DATA_FOLDER as _ROOT_DATA_FOLDER
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,7 +32,7 @@ def __getattr__(name: str) -> Path | int:
         raise AttributeError(message)
     slot = peek_slot()
     known: dict[str, Path | int] = {
-        "ROOT_DATA_DIR": slot.directory / ROOT_DATA_FOLDER,
+        "ROOT_DATA_DIR": slot.directory / _ROOT_DATA_FOLDER,
         "SHARED_DATA_DIR": slot.paths.shared_dir,
         "STUDENT_DATA_DIR": slot.paths.data_dir,
         "STUDENT_UID": slot.student_uid,

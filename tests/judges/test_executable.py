@@ -200,6 +200,15 @@ def test_the_path_has_nothing_that_the_student_can_write_to(monkeypatch):
     assert scoring.metadata["path"] == "/usr/bin:/bin"
 
 
+def test_a_script_runs_in_the_projects_root_where_nothing_else_is_said(tmp_path, monkeypatch):
+    monkeypatch.setattr(scoring_script, "installed_finder", lambda: None)
+    monkeypatch.chdir(tmp_path)
+
+    scoring = judged("write(1, {'cwd': os.getcwd()})")
+
+    assert scoring.metadata["cwd"] == str(tmp_path)
+
+
 def test_where_the_student_could_write_to_the_root_the_script_runs_beside_its_result(monkeypatch):
     workdir = peek_slot().paths.workdir
     workdir.mkdir(parents=True, exist_ok=True)

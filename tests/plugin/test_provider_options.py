@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import ClassVar
 
 import pytest
 from plugin.conftest import CANARY, Project, model
@@ -83,18 +87,76 @@ def test_a_model_that_costs_money_must_be_named_on_the_command_line(
     assert allowed.ret == 0
 
 
-def test_what_is_asked_of_the_model_comes_from_the_options(asking: Project):
+class Listener(BaseHTTPRequestHandler):
+    """A provider that writes down what it is asked."""
+
+    asked: ClassVar[list[dict]] = []
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        self.asked.append({"path": self.path, **body})
+        message = {"role": "assistant", "content": "bananas"}
+        said: dict = {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
+        if self.path.endswith("/messages"):
+            said = {"content": [{"type": "text", "text": "bananas"}], "stop_reason": "end_turn"}
+        answer = json.dumps(said).encode()
+        self.send_response(200)
+        self.send_header("content-length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def listener(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    for variable in ("OPENAI_BASE_URL", "ANTHROPIC_BASE_URL"):
+        monkeypatch.delenv(variable, raising=False)
+    Listener.asked.clear()
+    with ThreadingHTTPServer(("127.0.0.1", 0), Listener) as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.mark.parametrize(
+    ("prefix", "options", "sent"),
+    [
+        (
+            "openai",
+            ["--chalk-temperature=0.3", "--chalk-reasoning-effort=max"],
+            {
+                "temperature": 0.3,
+                "seed": 7,
+                "max_tokens": 99,
+                "reasoning_effort": "high",
+            },
+        ),
+        (
+            "anthropic",
+            ["--chalk-reasoning-effort=min"],
+            {"thinking": {"type": "enabled", "budget_tokens": 1024}, "max_tokens": 99 + 1024},
+        ),
+    ],
+)
+def test_what_is_asked_of_the_model_and_where_it_is_come_from_the_options(
+    asking: Project, listener: str, prefix: str, options: list[str], sent: dict
+):
+    base, path, seed = {
+        "openai": ("/v1", "/v1/chat/completions", ["--chalk-seed=7"]),
+        "anthropic": ("", "/v1/messages", []),
+    }[prefix]
+
     result = asking.run(
-        model("openai/mock", text="bananas"),
-        "--chalk-temperature=0.3",
-        "--chalk-seed=7",
-        "--chalk-max-tokens=99",
-        "--chalk-reasoning-effort=max",
-    )
+        f"--chalk-model={prefix}/m", f"--chalk-base-url={listener}{base}",
+        "--chalk-max-tokens=99", *seed, *options,
+    )  # fmt: skip
 
     assert result.ret == 0, result.stdout.str()
-    started = asking.events()[0]
-    assert started["model"].startswith("openai/mock")
+    (asked,) = Listener.asked
+    assert (asked["path"], asked["model"]) == (path, "m")
+    assert {field: asked.get(field) for field in sent} == sent
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import resource
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ import pytest
 from pytest_chalk.errors import TaskDefinitionError
 from pytest_chalk.judges import ExecutableJudge
 from pytest_chalk.judges.executable import scoring_script
-from pytest_chalk.sandbox import CurrentRun, enter_run, peek_slot
+from pytest_chalk.sandbox import CurrentRun, enter_run, peek_slot, run_trusted
 from pytest_chalk.schemas.transcript import Transcript
 
 EMPTY = Transcript(run_id="r")
@@ -258,6 +259,20 @@ def test_a_script_without_a_usable_result_counts_as_0_and_says_why(code, cause):
     assert scoring.metadata["stderr"].startswith("warned\n")
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+def test_a_result_that_belongs_to_somebody_else_counts_as_0():
+    assert_counts_as_0(judged("write(1); os.chown(out, 12345, -1)"), "belongs to somebody else")
+
+
+def test_a_score_beside_processes_that_would_not_die_counts_as_0(monkeypatch):
+    def leaves_two(*arguments, **options):
+        return replace(run_trusted(*arguments, **options), survivors=2)
+
+    monkeypatch.setattr(scoring_script, "run_trusted", leaves_two)
+
+    assert_counts_as_0(judged("write(1)"), "left 2 processes that could not be killed")
+
+
 def test_a_script_that_puts_a_file_in_place_of_its_directory_counts_as_0_and_leaves_nothing():
     scoring = judged(
         "folder = os.path.dirname(out); os.rmdir(folder); open(folder, 'w').close(); print(folder)"
@@ -494,5 +509,8 @@ def test_a_nul_in_the_program_itself_is_void():
 def test_the_scripts_environment_is_ours(monkeypatch):
     monkeypatch.setenv("MY_SETTING", "on")
 
-    assert judged("write(1, {'x': os.environ['MY_SETTING']})").metadata["x"] == "on"
-    assert os.environ["MY_SETTING"] == "on"
+    found = judged("write(1, dict(os.environ))").metadata
+
+    assert found["MY_SETTING"] == os.environ["MY_SETTING"] == "on"
+    # In a virtual environment nobody would notice that a home brings modules.
+    assert (found["PYTHONNOUSERSITE"], found["PYTHONSAFEPATH"]) == ("1", "1")

@@ -70,7 +70,11 @@ def make_link(path: Path):
 
 def make_large(path: Path):
     path.touch()
-    os.truncate(path, MAX_FILE_BYTES + 1)
+    os.truncate(path, 1 << 40)  # nothing that memory could hold
+
+
+def make_too_large(path: Path):
+    path.write_bytes(b"4" * (MAX_FILE_BYTES + 1))
 
 
 @pytest.mark.parametrize(
@@ -80,6 +84,7 @@ def make_large(path: Path):
         (Path.mkdir, "is a link, a folder or a special file"),
         (make_link, "is a link, a folder or a special file"),
         (make_large, "is larger than"),
+        (make_too_large, "is larger than"),
     ],
 )
 def test_what_is_no_plain_file_fails_at_once(tmp_path, make, reason):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import stat
+import sys
 import time
 from pathlib import Path
 
@@ -9,6 +12,7 @@ import pytest
 
 from pytest_chalk.errors import MachineError, StudentMisbehaviorError, TaskDefinitionError
 from pytest_chalk.judges import HiddenTestsJudge
+from pytest_chalk.judges.hidden_tests import interpreter
 from pytest_chalk.sandbox import peek_slot, separates_uids
 from pytest_chalk.schemas.transcript import Transcript
 
@@ -296,3 +300,18 @@ def test_the_saved_copy_is_not_touched(judged, tmp_path):
 def test_numbers_that_cannot_be_used_are_the_authors_error(tmp_path, options):
     with pytest.raises(TaskDefinitionError, match=f"HiddenTestsJudge: {next(iter(options))} is"):
         HiddenTestsJudge(tests=tmp_path, submission=tmp_path, **options)
+
+
+def test_the_copy_of_pytest_is_for_everybody_whatever_the_umask(tmp_path):
+    before = os.umask(0o077)
+    try:
+        for package in ("pluggy", "py"):  # a folder and a module
+            interpreter._copy_package(package, tmp_path, sys.implementation.cache_tag)
+    finally:
+        os.umask(before)
+
+    modes = {path: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.rglob("*")}
+    assert tmp_path / "py.py" in modes
+    assert tmp_path / "pluggy" / "__init__.py" in modes
+    assert {mode for path, mode in modes.items() if path.is_dir()} == {0o755}
+    assert {mode for path, mode in modes.items() if path.is_file()} == {0o644}

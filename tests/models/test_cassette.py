@@ -136,6 +136,20 @@ def test_the_student_and_the_judge_have_their_own_turns(tmp_path: Path):
     assert converse(again.wrap(MustNotBeAsked()), "Work.")[-1].content == "as student"
 
 
+def test_whoever_replies_first_the_students_turns_come_first_then_the_judges_by_number(
+    tmp_path: Path,
+):
+    cassette = Cassette(tmp_path / "task.json", "record")
+    names = ["judge: step 1, criterion 10, vote 1", "judge: step 1, criterion 2, vote 1"]
+    for name in names:
+        converse(cassette.wrap(ScriptedModel(["as judge"]), name), "Judge.")
+    converse(cassette.wrap(ScriptedModel(["as student"])), "Work.")
+
+    turns = json.loads((tmp_path / "task.json").read_text())["turns"]
+
+    assert [turn["border"] for turn in turns] == ["student", *reversed(names)]
+
+
 def test_a_recording_can_be_read_and_reviewed(tmp_path: Path):
     turns = json.loads(recorded(tmp_path).read_text())["turns"]
 

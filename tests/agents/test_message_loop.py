@@ -147,6 +147,13 @@ def test_the_context_limit_ends_the_step_when_a_prompt_reaches_it():
     assert len(played.model.requests) == 2
 
 
+@pytest.mark.parametrize(("tokens", "requests"), [(1000, 1), (999, 2)])
+def test_a_prompt_of_just_the_limit_has_reached_it(tokens: int, requests: int):
+    played = play(calls("a", input_tokens=tokens), says(), step_context_window_limit=1000)
+
+    assert len(played.model.requests) == requests
+
+
 def test_the_context_limit_holds_where_the_provider_does_not_count():
     long = Tools({"bash": ToolAnswer("x" * 3_000)})
 

@@ -167,6 +167,7 @@ def _junit(chosen: argparse.Namespace) -> int:
 
     from pytest_chalk.reports.junit import JunitCase, JunitStyle, rewrite_junit
     from pytest_chalk.reports.junit_suite import new_document, suite_properties
+    from pytest_chalk.reports.junit_tests import lay_out
 
     _, log = load_session(session_base(chosen), chosen.session)
     root = new_document(timestamp=log.parts[0] if log.parts else "", seconds=log.seconds)
@@ -183,6 +184,8 @@ def _junit(chosen: argparse.Namespace) -> int:
         for item in log.items.values()
         if item.run is not None or item.left_out is not None
     ]
+    for suite in root.iter("testsuite"):
+        suite.extend(lay_out(cases, log.tests))
     gate = None if log.problems is None else not log.problems
     properties = suite_properties(log.session_id, log.runs, log.planned_runs, gate=gate)
     properties |= log.isolation

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from pytest_chalk.plugin.ledger import ItemAccount
     from pytest_chalk.plugin.state import ChalkState
+    from pytest_chalk.schemas.ordinary_test import OrdinaryTest
     from pytest_chalk.schemas.record import StepRecord
 
 INTERRUPTED = "the session ended before a verdict"
@@ -44,7 +45,7 @@ class SessionAccount:
         self.verdict: GateVerdict | None = None
         self._arguments = arguments
         self._journal: Journal | None = None
-        self._ends: list[dict[str, Any]] = []  # of items, before there was a journal
+        self._early: list[tuple[str, dict[str, Any]]] = []  # entries of before the journal
         self.checks: list[Callable[[Sequence[RunRecord]], Sequence[str]]] = []
         self._is_planned = False
         self.broken = ""
@@ -78,6 +79,11 @@ class SessionAccount:
         if report.when == "teardown" and not isinstance(report, pytest.SubtestReport):
             self._write_end(self.ledger[report.nodeid])
         return record
+
+    def take_ordinary(self, test: OrdinaryTest) -> None:
+        """Write down a test that is no task. Where the journal is broken, tasks have said so."""
+        with suppress(MachineError):
+            self._append_beside("test", dict(vars(test)))  # `asdict` takes as long as the rest
 
     def judge(self) -> GateVerdict:
         """Close the ledger and return the word of the gate; only the first call does anything."""
@@ -145,10 +151,14 @@ class SessionAccount:
             "properties": account.properties,
             "duration_s": account.duration_s,
         }
-        if not self._is_planned:
-            self._ends.append(entry)  # no journal only for this: tasks may all be skipped
+        self._append_beside("item", entry)
+
+    def _append_beside(self, entry_type: str, entry: dict[str, Any]) -> None:
+        """Write what is no reason to begin a journal: tasks may all be skipped."""
+        if self._is_planned:
+            self._append(entry_type, entry)
         else:
-            self._append("item", entry)
+            self._early.append((entry_type, entry))
 
     def _append(
         self,
@@ -193,8 +203,8 @@ class SessionAccount:
         self._is_planned = True
         planned = [account.nodeid for account in self.ledger.accounts]
         journal.append("planned", {"nodeids": planned})
-        for entry in self._ends:
-            journal.append("item", entry)
+        for entry_type, entry in self._early:
+            journal.append(entry_type, entry)
 
 
 def _now() -> str:

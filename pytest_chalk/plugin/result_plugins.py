@@ -9,6 +9,7 @@ from pytest_chalk.plugin.dealing import DealingController, LongestFirst
 from pytest_chalk.plugin.estimating import Estimate
 from pytest_chalk.plugin.live import register_live, watched_file
 from pytest_chalk.plugin.marker import DECLARATION
+from pytest_chalk.plugin.ordinary_tests import OrdinaryTests
 from pytest_chalk.plugin.rejudging import RejudgeReport
 from pytest_chalk.plugin.resuming import Resuming
 
@@ -40,6 +41,7 @@ def register_in_controller(
 ) -> None:
     """Register what looks at the session as a whole."""
     register = config.pluginmanager.register
+    register(OrdinaryTests(config, account), "chalk-ordinary-tests")
     register_live(config, account)
     register(DealingController(account.state, is_task_nodeid), "chalk-dealing")
     if account.state.settings.results.estimate:

@@ -89,7 +89,7 @@ def rewrite_junit(
         found = written.get((prefix + classname, name), [])
         superseded.update(found[:-1])
         taken.update(found[-1:])
-        own = found[-1] if found else _missing(case, name)
+        own = found[-1] if found else missing_testcase(case)
         own.set("classname", prefix + classname.removesuffix(".__init__"))
         rewritten.append(_rewritten(own, case, style))
     groups = iter(rewritten)
@@ -113,9 +113,10 @@ def _testcases(suite: ET.Element) -> _Written:
     return written
 
 
-def _missing(case: JunitCase, name: str) -> ET.Element:
+def missing_testcase(case: JunitCase) -> ET.Element:
     """Return what pytest itself writes about an item, apart from a verdict on its run."""
-    attributes = {"classname": "", "name": name, "time": f"{case.duration_s:.3f}"}
+    classname, name = address(case.nodeid)
+    attributes = {"classname": classname, "name": name, "time": f"{case.duration_s:.3f}"}
     element = ET.Element("testcase", attributes)
     if case.properties:
         properties = ET.SubElement(element, "properties")

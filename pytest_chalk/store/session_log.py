@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from pytest_chalk.errors import MachineError
+from pytest_chalk.schemas.ordinary_test import JunitVerdict, OrdinaryTest
 from pytest_chalk.schemas.record import LeftOut, RunRecord, StepRecord
 from pytest_chalk.store.journal import iterate_journal
 
@@ -62,6 +63,7 @@ class SessionLog:
 
     Attributes:
         items: By node id, in planned order.
+        tests: Those beside the tasks, of its last process: resuming runs them again.
         parts: When each of its processes began; more than one where it was resumed.
         problems: Why the gate let it fail, or None where it ended before the gate was asked.
         exit_status: None where it was killed.
@@ -75,6 +77,7 @@ class SessionLog:
     junit_steps: bool = True
     junit_properties: bool = True
     items: dict[str, ItemLog] = field(default_factory=dict)
+    tests: list[OrdinaryTest] = field(default_factory=list)
     parts: list[str] = field(default_factory=list)
     finished_at: str = ""
     problems: tuple[str, ...] | None = None
@@ -129,6 +132,8 @@ def _take(log: SessionLog, entry: Mapping[str, Any]) -> None:
         case "step" | "run" | "item" as kind:
             item = log.items.setdefault(entry["nodeid"], ItemLog(entry["nodeid"]))
             {"step": _take_step, "run": _take_run, "item": _take_end}[kind](item, entry)
+        case "test":
+            log.tests.append(_test_in(entry))
         case "session_finished":
             log.exit_status = entry["exit_status"]
             log.problems = tuple(entry["problems"])
@@ -152,9 +157,20 @@ def _begin(log: SessionLog, entry: Mapping[str, Any]) -> None:
     log.junit_properties = entry["junit_properties"]
     log.parts.append(entry["started_at"])
     log.exit_status, log.problems, log.finished_at = None, None, ""
+    log.tests.clear()
     for item in log.items.values():
         if not item.is_finished:
             log.items[item.nodeid] = ItemLog(item.nodeid, run=item.run)
+
+
+def _test_in(entry: Mapping[str, Any]) -> OrdinaryTest:
+    return OrdinaryTest(
+        nodeid=entry["nodeid"],
+        place=int(entry["place"]),
+        duration_s=float(entry["duration_s"]),
+        verdicts=tuple(JunitVerdict(*verdict) for verdict in entry["verdicts"]),
+        properties=tuple((name, value) for name, value in entry["properties"]),
+    )
 
 
 def _take_step(item: ItemLog, entry: Mapping[str, Any]) -> None:

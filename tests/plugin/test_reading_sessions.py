@@ -71,15 +71,79 @@ def comparable(text: str) -> str:
     return ET.canonicalize(ET.tostring(root, encoding="unicode"))
 
 
+ORDINARY = r"""
+import pytest
+
+@pytest.fixture
+def broken():
+    raise OSError("no such fixture")
+
+@pytest.fixture
+def torn():
+    yield
+    raise RuntimeError("in teardown")
+
+class TestGroup:
+    def test_passes(self, record_property):
+        record_property("speed", "9\x1b[m")
+
+    @pytest.mark.parametrize("number", [1, 2])
+    def test_number(self, number):
+        assert number == 1, "said \x1b[31m"
+
+def test_breaks(broken): pass
+def test_tears(torn): pass
+def test_fails_and_tears(torn): assert 0
+def test_skips(): pytest.skip("no GPU")
+@pytest.mark.skip(reason="never")
+def test_never(): pass
+@pytest.mark.xfail(reason="known")
+def test_known(): assert 0
+@pytest.mark.xfail(reason="once")
+def test_better(): pass
+@pytest.mark.xfail(strict=True, reason="strict")
+def test_too_good(): pass
+
+def test_parts(subtests):
+    for number in range(3):
+        with subtests.test("part", number=number):
+            assert number != 1
+"""
+
+
 @pytest.mark.parametrize("workers", ["-n0", "-n2"])
-def test_the_rebuilt_junit_file_is_the_original(sorts: Project, capsys, workers: str):
-    sorts.run_with(workers)
+def test_the_rebuilt_junit_file_is_the_original_with_the_tests_beside_the_tasks(
+    sorts: Project, capsys, workers: str
+):
+    sorts.file("checks/test_before.py", ORDINARY)
+    sorts.file("tests/test_after.py", ORDINARY)
+    sorts.run_with(workers, "checks", "tasks", "tests")
     original = (sorts.path / "report.xml").read_text()
 
     rebuilt = printed(capsys, "junit")
 
     assert comparable(rebuilt) == comparable(original)
-    assert rebuilt.count("<testcase ") > 20
+    assert rebuilt.count('.TestGroup" name=') == 6
+    assert rebuilt.count("<testcase ") > 40
+
+
+def test_tests_are_in_no_journal_where_no_task_is_selected(sorts: Project):
+    sorts.file("tests/test_after.py", ORDINARY)
+
+    sorts.run("tests")
+
+    assert not (sorts.path / ".chalk").exists()
+
+
+def test_of_a_resumed_session_the_last_process_tells_of_the_tests(sorts: Project, capsys):
+    sorts.file("tests/test_after.py", "def test_one(): pass\n")
+    sorts.run("tasks", "tests", "-k", "Poor or test_one")
+    sorts.run("tasks", "tests", "-k", "Good or Poor or test_one", "--chalk-resume")
+
+    rebuilt = printed(capsys, "junit")
+
+    assert comparable(rebuilt) == comparable((sorts.path / "report.xml").read_text())
+    assert rebuilt.count("test_one") == 1
 
 
 def test_the_rebuilt_junit_file_has_the_style_of_the_session(sorts: Project, capsys):

@@ -446,14 +446,16 @@ def test_no_temporary_directory_is_void(tmp_path, monkeypatch):
     assert scoring.void_blame == "machine"
 
 
-def test_a_machine_without_descriptors_is_void_whoever_brought_the_program(submissions):
+def test_a_machine_without_descriptors_is_void_whoever_brought_the_program(
+    submissions, tmp_path, monkeypatch
+):
     judge = ExecutableJudge([str(submissions / "1" / "server"), "out"])
     assert_counts_as_0(judge.evaluate(EMPTY), "cannot be started")
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     free = os.dup(0)
     os.close(free)
-    # Enough for the look into the temporary directory, too few for the script's pipes.
-    resource.setrlimit(resource.RLIMIT_NOFILE, (free + 1, hard))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (free + 1, hard))  # too few for the script's pipes
     try:
         scoring = judge.evaluate(EMPTY)
     finally:
@@ -461,6 +463,7 @@ def test_a_machine_without_descriptors_is_void_whoever_brought_the_program(submi
 
     assert_is_void(scoring, "Too many open files")
     assert scoring.void_blame == "machine"
+    assert list(tmp_path.glob("chalk-score-*")) == []
 
 
 @pytest.mark.parametrize("timeout_s", [0, -1, math.nan, math.inf, None, "5", True])

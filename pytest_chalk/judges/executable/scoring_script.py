@@ -123,9 +123,10 @@ def _fresh_place(name: str) -> Iterator[Path]:
 
 def _remove(file: Path) -> None:
     directory = file.parent
-    try:
-        # Mostly there is nothing else; to look first takes longer.
+    # Mostly there is nothing else; to look first takes longer, and a descriptor.
+    with suppress(OSError):
         file.unlink()
+    try:
         directory.rmdir()
     except OSError:
         shutil.rmtree(directory, ignore_errors=True)

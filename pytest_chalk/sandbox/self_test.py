@@ -22,15 +22,26 @@ SELF_TEST_TIME_LIMIT_S = 10.0
 
 # Connecting a datagram socket sends nothing: it succeeds where there is a route.
 # In a pid namespace our pid may be that of a process in the box, hence the look at its name.
+# A folder is readable if there is a file somewhere below it: one that is hidden holds nothing but
+# what leads to folders that the student is meant to see.
 _SCRIPT = """
-pid=$1 name=$2; shift 2
+pid=$1 name=$2 shown=$3; shift 3
+shopt -s nullglob dotglob
+holds() {
+  local entry
+  for entry in "$1"/*; do
+    case "$shown" in *":$entry:"*) continue ;; esac
+    if [ -L "$entry" ] || [ ! -d "$entry" ] || holds "$entry"; then return 0; fi
+  done
+  return 1
+}
 if [ "$(cat /proc/$pid/comm 2>/dev/null)" = "$name" ]; then
   [ -r "/proc/$pid/environ" ] && echo environ
   kill -0 "$pid" 2>/dev/null && echo signal
 fi
 (: >/dev/udp/192.0.2.1/9) 2>/dev/null && echo network
 for path; do
-  [ -r "$path" ] && { [ ! -d "$path" ] || [ -n "$(ls -A "$path")" ]; } && echo "read $path"
+  [ -r "$path" ] && { [ ! -d "$path" ] || holds "$path"; } && echo "read $path"
 done
 echo done
 """
@@ -72,9 +83,11 @@ def try_box(box: Box, secrets: Sequence[Path]) -> SelfTest:
     """
     pid = str(os.getpid())
     name = Path("/proc/self/comm").read_text().strip()
+    shown = (box.paths.workdir, box.slot.runtime_dir, *box.slot.public_directories())
+    given = (pid, name, f":{':'.join(map(str, shown))}:", *map(str, secrets))
     done = run_as_student(
         box,
-        ("/bin/bash", "-c", _SCRIPT, "bash", pid, name, *map(str, secrets)),
+        ("/bin/bash", "-c", _SCRIPT, "bash", *given),
         time_limit_s=SELF_TEST_TIME_LIMIT_S,
         max_output_bytes=1_000_000,
     )

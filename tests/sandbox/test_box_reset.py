@@ -66,6 +66,7 @@ def test_a_reset_of_an_unused_box_takes_no_time(box):
     assert (time.perf_counter() - started) / 100 < 0.001
 
 
+@root_only
 def test_closing_ends_everything_and_may_be_repeated(slot):
     box = Box(slot)
     process = box.launch(Command(("sh", "-c", "trap '' TERM; :>data/x; sleep 60")))

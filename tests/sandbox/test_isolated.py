@@ -171,7 +171,7 @@ def test_what_is_hidden_is_not_there_although_its_mode_would_let_the_student_in(
     folder.mkdir()
     (folder / "answers").write_text("42")
     try:
-        open_before = try_box(box, [folder / "answers"]).readable
+        open_before = try_box(box, [folder / "answers", folder]).readable
         hide(folder)
         box.reset()
         hidden = try_box(box, [folder / "answers", folder]).readable
@@ -180,8 +180,18 @@ def test_what_is_hidden_is_not_there_although_its_mode_would_let_the_student_in(
         (folder / "answers").unlink()
         folder.rmdir()
 
-    assert open_before == (str(folder / "answers"),)
+    assert open_before == (str(folder / "answers"), str(folder))
     assert hidden == ()
+
+
+def test_a_folder_in_which_nothing_can_be_seen_but_the_students_own_is_not_readable(
+    box, public_folder
+):
+    # So is a home, without root, when the workdir is in it.
+    (public_folder / "secret").write_text("42")
+    (box.paths.data_dir / "given").write_text("the student's own")
+
+    assert try_box(box, [public_folder]).readable == ()
 
 
 def test_the_self_test_finds_nothing_to_complain_about(box):

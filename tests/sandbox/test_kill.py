@@ -118,6 +118,7 @@ def test_an_idle_supervisor_looks_at_nobodys_memory():
     assert (before, while_it_may_run, supervisor.is_watching) == (False, True, False)
 
 
+@root_only
 def test_a_double_forked_daemon_in_its_own_session_is_killed(box, sh, wait_until_gone):
     pid = int(sh("(setsid sh -c 'echo $$; exec sleep 60' &)", time_limit_s=5).stdout)
 

@@ -138,6 +138,27 @@ def test_several_calls_beside_text():
     ]
 
 
+@pytest.mark.parametrize("whole", [{"command": "ls"}, '{"command": "ls"}'])
+def test_the_input_of_a_call_may_come_in_one_piece(whole):
+    reply = replied(block(0, {"type": "tool_use", "id": "a", "name": "bash", "input": whole}))
+
+    (call,) = reply.message.tool_calls
+    assert call.function.arguments == '{"command": "ls"}'
+
+
+@pytest.mark.parametrize("base_url", ["https://a.test", "https://a.test/", "https://a.test/v1"])
+def test_a_base_url_may_have_its_version(base_url):
+    provider = Played(SAID["anthropic"])
+
+    provider.model("anthropic", base_url=base_url).reply(ask())
+
+    assert str(provider.requests[0].url) == "https://a.test/v1/messages"
+
+
+def test_a_model_that_thinks_may_have_the_only_temperature_it_can():
+    assert sent(USER, reasoning_effort="low", temperature=1)["thinking"]["type"] == "enabled"
+
+
 def test_thoughts_are_kept_with_their_signature_and_sent_back_unchanged():
     hidden = {"type": "redacted_thinking", "data": "xyz"}
     reply = replied(

@@ -147,8 +147,9 @@ class Supervisor:
         living = self._living()
         used = memory_watch.excess(self._memory_bytes, living, self._memory_folders)
         if used:
-            self.kill_cohort(FAREWELL_DEADLINE_S)
+            # Before the ends of those who are killed for it are told.
             self._send({"reaped": "memory", "used": used, "limit": self._memory_bytes})
+            self.kill_cohort(FAREWELL_DEADLINE_S)
 
     def _send(self, message: Mapping[str, Any]) -> None:
         self._channel.sendall(json.dumps(message).encode() + b"\n")

@@ -46,6 +46,7 @@ class BashTool:
         self._box = box
         self._shell: Shell | None = None
         self._had_shell = False
+        self._kills_told = len(box.reaped)
 
     def call(self, arguments: Mapping[str, Any], *, time_limit_s: float | None) -> ToolAnswer:
         """Run the command, or restart the shell.
@@ -64,7 +65,7 @@ class BashTool:
         if shell is None:  # pragma: no cover - it was just made
             raise BoxError("there is no shell")
         outcome = shell.run(command, time_limit_s=limit_s)
-        notes = [note, *self._aftermath(outcome, limit_s)]
+        notes = [note, *self._aftermath(outcome, limit_s), *self._kills()]
         return _answer(outcome, [text for text in notes if text])
 
     def close(self) -> None:
@@ -91,6 +92,12 @@ class BashTool:
         self.close()
         self._box.kill_processes()
         self._had_shell = False
+
+    def _kills(self) -> list[str]:
+        """Return why everything of the student was killed since that was last told."""
+        reasons = self._box.reaped
+        told, self._kills_told = self._kills_told, len(reasons)
+        return [f"All processes were killed: too much {why}." for why in reasons[told:]]
 
     def _aftermath(self, outcome: ShellOutcome, limit_s: float) -> list[str]:
         notes = []

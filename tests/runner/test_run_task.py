@@ -15,6 +15,7 @@ from pytest_chalk.errors import RunOptionError
 from pytest_chalk.judges import AlwaysPassJudge, RegexJudge
 from pytest_chalk.models import ScriptedModel, call
 from pytest_chalk.runner.api import run_id_for
+from pytest_chalk.sandbox import Box
 
 
 class AnswerStep(Step):
@@ -131,7 +132,11 @@ def test_a_pass_score_can_be_set():
 class Thinks:
     name, trusted = "acme/thinker", False
 
+    def before_reply(self):
+        pass
+
     def reply(self, request):
+        self.before_reply()
         return ScriptedModel(["the answer is 42"]).reply(request)
 
 
@@ -147,6 +152,26 @@ def test_an_untrusted_model_needs_a_sandbox_or_is_an_error(tmp_path, monkeypatch
         assert "cannot be held" in record.reason
     else:
         assert record.outcome == "passed"
+
+
+class ToollessTask(AnswerTask):
+    id = "toolless"
+    tools = property(lambda self: ["submit_answer"])
+
+
+def test_the_box_is_started_before_the_first_turn_of_a_model_that_can_use_it(tmp_path, monkeypatch):
+    closed = tmp_path / "closed.py"
+    closed.touch(mode=0o600)
+    monkeypatch.setattr("inspect.getfile", lambda _class: str(closed))
+    told = []
+    monkeypatch.setattr(Box, "prepare", lambda _box: told.append("box"))
+    monkeypatch.setattr(Thinks, "before_reply", lambda _model: told.append("turn"))
+
+    records = [run_task(task, model=Thinks()) for task in (ToollessTask, AnswerTask)]
+    run_task(AnswerTask, model=ScriptedModel(["the answer is 42"]))
+
+    if records[0].isolation != "none":
+        assert told == ["turn", "box", "turn"]
 
 
 def test_an_untrusted_model_is_refused_where_its_student_could_read_the_task(monkeypatch):

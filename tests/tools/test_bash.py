@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from pytest_chalk.authoring.tool import ToolAnswer, ToolRefusalError
-from pytest_chalk.sandbox import Box, acquire_slot
+from pytest_chalk.sandbox import Box, Command, acquire_slot
+from pytest_chalk.sandbox.resources import Limits
 from pytest_chalk.tools.bash import MAX_OUTPUT_BYTES, BashTool
 
 Bash = Callable[..., ToolAnswer]
@@ -225,3 +226,25 @@ def test_tools_leave_no_descriptor_open(box: Box):
         tool.close()
 
     assert open_fds() == before
+
+
+def test_a_kill_for_too_much_memory_is_told_once(bash: Bash, box: Box):
+    box.limit(Limits(40 * 1024**2, 100))
+
+    answers = [bash("x=$(head -c 100000000 /dev/zero | tr '\\0' x); sleep 20"), bash("true")]
+
+    assert "[All processes were killed: too much memory: 40 MiB were allowed.]" in answers[0].text
+    assert "memory" not in answers[1].text
+
+
+def test_a_kill_for_too_much_memory_between_two_calls_is_told_with_the_next(bash: Bash, box: Box):
+    box.limit(Limits(40 * 1024**2, 100))
+    bash("(x=$(head -c 100000000 /dev/zero | tr '\\0' x); sleep 20) >/dev/null 2>&1 &")
+    end = time.monotonic() + 10
+    while not box.reaped and time.monotonic() < end:
+        box.launch(Command(("sleep", "0.05"))).wait(5)
+
+    text = bash("echo again").text
+
+    assert text.startswith("again\n")
+    assert "killed: too much memory" in text

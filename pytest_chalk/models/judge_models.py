@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pytest_chalk.errors import RunOptionError
-from pytest_chalk.models.registry import accepted_names, make_model
 
 if TYPE_CHECKING:
     from pytest_chalk.authoring.ports import Model
@@ -46,6 +45,11 @@ class PlainJudgeModels:
         )
 
     def _named(self, name: str) -> Model:
+        from pytest_chalk.models.registry import (  # noqa: PLC0415 - speaks HTTP
+            accepted_names,
+            make_model,
+        )
+
         model = make_model(name)
         if model is None:
             raise RunOptionError(

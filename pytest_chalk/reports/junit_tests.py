@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pytest_chalk.reports.junit import JunitCase
     from pytest_chalk.schemas.ordinary_test import OrdinaryTest
 
-_NOT_IN_XML = re.compile("[^\t\n\r\x20-\x7e\x80-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 
 
 def escaped(text: str) -> str:

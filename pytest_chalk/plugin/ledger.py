@@ -106,6 +106,9 @@ class Ledger:
     def __contains__(self, nodeid: str) -> bool:
         return nodeid in self._accounts
 
+    def __len__(self) -> int:
+        return len(self._accounts)
+
     def __getitem__(self, nodeid: str) -> ItemAccount:
         return self._accounts[nodeid]
 

@@ -98,7 +98,7 @@ class Live(ABC):
             self._end()
 
     def _begin(self) -> None:
-        if self._thread is None and self._account.ledger.accounts:
+        if self._thread is None and len(self._account.ledger):
             self._screen = Screen(self._config)
             self._thread = threading.Thread(target=self._watch, name="chalk-live", daemon=True)
             self._thread.start()
@@ -115,6 +115,7 @@ class Live(ABC):
         directory = _directory(self._account.state)
         while not self._over.wait(self._tick_s):
             running = read_running(directory)
+            self._tails = {run: self._tails[run] for run in running if run in self._tails}
             with self._writing:
                 if self._screen is not None:
                     self._show(running, self._screen)

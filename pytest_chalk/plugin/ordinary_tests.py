@@ -47,7 +47,7 @@ class OrdinaryTests:
             if report.nodeid not in self._tasks:
                 self._tasks.add(report.nodeid)
                 self._places += 1
-        elif self._account.ledger.accounts:  # without tasks nobody asks
+        elif len(self._account.ledger):  # without tasks nobody asks
             self._take(report)
 
     def _take(self, report: pytest.TestReport) -> None:

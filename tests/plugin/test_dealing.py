@@ -87,6 +87,12 @@ def test_an_order_of_somebody_elses_stands(known: Project):
     assert begun(known) == ["long", "short", "quick", "middle"]
 
 
+def test_no_second_run_of_a_task_comes_before_the_first_of_any(known: Project):
+    known.run_apart("-n1", "--chalk-epochs=auto:2", "--chalk-session-dir=kept")
+
+    assert begun(known) == ["long", "middle", "quick", "short"] * 2
+
+
 def test_a_random_order_stands_and_all_workers_agree_on_it(known: Project):
     result = known.run_apart("-n2", *plugins("randomly"), "--chalk-session-dir=kept")
 

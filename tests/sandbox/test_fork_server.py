@@ -218,8 +218,8 @@ def test_a_box_that_was_prepared_is_ready_before_it_is_used(box):
     box.reset()
     box.prepare()
 
-    # The namespaces are made while nobody waits for them.
-    ready = select.select([box._link._socket], [], [], 5)[0]
+    # The namespaces are made while nobody waits for them; where there are none, nothing is said.
+    ready = select.select([box._link], [], [], 5 if box.slot.has_own_view else 0)[0]
 
     assert bool(ready) == box.slot.has_own_view
     assert echo(box) == b"fine\n"

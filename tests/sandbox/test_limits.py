@@ -100,7 +100,7 @@ def test_a_limit_holds_for_all_processes_together(box, student_python):
 @pytest.mark.usefixtures("current_run")
 def test_shared_memory_counts_once(box, student_python):
     limit_resources(memory_bytes=300 * MIB)
-    share = "import os, time; x = bytearray(150 << 20); os.fork(); os.fork(); time.sleep(1.2)"
+    share = "import os, time; x = bytearray(150 << 20); os.fork(); os.fork(); time.sleep(0.8)"
 
     assert box.launch(Command((student_python, "-c", share))).wait(5) == 0
 

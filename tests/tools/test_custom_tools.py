@@ -24,7 +24,7 @@ from pytest_chalk.tools.registry import Toolbox, check_tool_names
 from pytest_chalk.tools.tool_code import load_tool
 from pytest_chalk.tools.tool_file import tool_directories
 
-NO_BOX = cast("Box", SimpleNamespace())
+NO_BOX = cast("Box", SimpleNamespace(reaped=[]))
 
 
 @pytest.fixture

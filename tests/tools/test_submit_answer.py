@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -9,7 +10,7 @@ from pytest_chalk.sandbox import Box
 from pytest_chalk.tools.registry import Toolbox, tool_names
 from pytest_chalk.tools.submit_answer import MAX_ANSWER_CHARS, SubmitAnswerTool
 
-NO_BOX = cast("Box", None)
+NO_BOX = cast("Box", SimpleNamespace(reaped=[]))
 
 
 def submit(**arguments: Any):

@@ -29,7 +29,8 @@ def kind_of_screen(config: pytest.Config) -> Kind | None:
     if not has_reporter or config.getoption("usepdb", default=False) or not _is_stdout():
         return None
     verbosity = config.get_verbosity()
-    others_write = config.getoption("capture", "fd") == "no" or bool(config.getini("log_cli"))
+    logs_live = config.pluginmanager.has_plugin("logging") and config.getini("log_cli")
+    others_write = config.getoption("capture", "fd") == "no" or bool(logs_live)
     if os.isatty(1) and os.environ.get("TERM", "dumb") != "dumb" and not others_write:
         return "line" if verbosity >= -1 else None
     return "lines" if verbosity >= 0 else None

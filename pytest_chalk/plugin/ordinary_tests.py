@@ -35,7 +35,8 @@ class OrdinaryTests:
 
     def __init__(self, config: pytest.Config, account: SessionAccount) -> None:
         self._account = account
-        self._phases = config.getini("junit_duration_report")
+        knows_junit = config.pluginmanager.has_plugin("junitxml")
+        self._phases = config.getini("junit_duration_report") if knows_junit else "total"
         self._open: dict[_Key, _Open] = {}
         self._tasks: set[str] = set()
         self._places = 0

@@ -41,11 +41,14 @@ class StepSubtest:
         """Begin: pytest's own is told that nothing is to be captured."""
         __tracebackhide__ = True
         option = self._option
-        capture, option.capture = option.capture, "no"
+        capture = getattr(option, "capture", None)  # none where the plugin is switched off
+        if capture is not None:
+            option.capture = "no"
         try:
             self._subtest.__enter__()
         finally:
-            option.capture = capture
+            if capture is not None:
+                option.capture = capture
 
     def __exit__(
         self,

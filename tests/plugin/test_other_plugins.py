@@ -174,7 +174,9 @@ def test_last_failed_selects_the_failed_task(project: Project):
     again.stdout.no_fnmatch_line("*Good*")
 
 
-@pytest.mark.parametrize("name", ["logging", "junitxml", "terminal", "cacheprovider", "debugging"])
+@pytest.mark.parametrize(
+    "name", ["capture", "logging", "junitxml", "terminal", "cacheprovider", "debugging"]
+)
 def test_tasks_run_without_a_plugin_of_pytests_own(project: Project, name: str):
     project.task("one", 'One = task("one", step("a", Score(1)))')
     project.file("test_plain.py", "def test_plain(): pass\n")

@@ -8,7 +8,6 @@ import pytest
 
 from pytest_chalk.errors import RunOptionError
 from pytest_chalk.plugin.items import TaskItem, epoch_of
-from pytest_chalk.plugin.validating import VALIDATION
 from pytest_chalk.reports.epochs import group_of
 from pytest_chalk.reports.estimate import by_group, render_estimate
 from pytest_chalk.store.history import read_history
@@ -45,7 +44,7 @@ class Estimate:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print it."""
         base = self._state.settings.session_base
-        past = [run for run in read_history(base) if run.model != VALIDATION]
+        past = list(read_history(base))
         sessions = len({run.session_id for run in past})
         workers = self._state.config.getoption("numprocesses", default=None)
         terminalreporter.section("chalk estimate")

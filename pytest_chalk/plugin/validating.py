@@ -12,7 +12,7 @@ from pytest_chalk.plugin.step_subtests import report_step
 from pytest_chalk.plugin.verdicts import raise_for_run
 from pytest_chalk.reports.clean import clean_text
 from pytest_chalk.runner.validation import Validation, make_check
-from pytest_chalk.schemas.record import RunRecord, StepRecord
+from pytest_chalk.schemas.record import VALIDATION, RunRecord, StepRecord
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from pytest_chalk.plugin.items import TaskItem
     from pytest_chalk.plugin.state import ChalkState
     from pytest_chalk.runner.validation import Check
-
-VALIDATION = "validation"
-"""In place of a model in the records of validated tasks."""
 
 
 def validate_item(item: TaskItem, hook_arguments: Mapping[str, object]) -> None:

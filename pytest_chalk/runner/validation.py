@@ -66,7 +66,7 @@ class Validation:
         place: Where its runs happen; each gets directories of its own.
         free_steps: Indices of steps that score above 0 without anything done: no attack on them
             can show anything.
-        limit_s: What a run may take after the oracle's, which had all the time it wanted.
+        limit_s: What a run may take that is not the oracle's, which has all the time it wants.
     """
 
     task_class: type[Task]
@@ -75,7 +75,7 @@ class Validation:
     pass_rule: PassRule
     place: RunPlace
     free_steps: set[int] = field(default_factory=set)
-    limit_s: float = 0.0
+    limit_s: float = field(default_factory=lambda: LIMIT_S)
 
     def checks(self) -> Iterator[tuple[str, Callable[[], Check]]]:
         """Yield each check by its name, to be made in this order."""
@@ -88,13 +88,13 @@ class Validation:
         yield "lint", self._lint
 
     def _oracle_passes(self) -> Check:
-        record = self._run("oracle", "oracle")
+        record = self._run("oracle", "oracle", limit_s=None)
         self.limit_s = LIMIT_S + ORACLES * record.duration_s
         problem = "" if record.outcome == "passed" else f"{record.outcome}: {record.reason}"
         return Check("oracle passes", problem)
 
     def _noop_does_not(self) -> Check:
-        record = self._run("noop", "noop")
+        record = self._run("noop", "noop", limit_s=self.limit_s)
         self.free_steps = {step.index for step in record.steps if (step.score or 0) > 0}
         free = tuple(
             f"step {index + 1} scores above 0 with nothing done: no attack on it is played"
@@ -108,7 +108,8 @@ class Validation:
     def _withstands(self, label: str, index: int, script: Callable[[], str]) -> Check:
         if index in self.free_steps:
             return Check(label, notes=("left out: the step scores above 0 with nothing done",))
-        record = self._run(Attacker("saboteur", index, lambda _step: script()), label)
+        attacker = Attacker("saboteur", index, lambda _step: script())
+        record = self._run(attacker, label, limit_s=self.limit_s)
         attacked = [step for step in record.steps if step.index == index]
         if not attacked:
             return Check(label, f"the step was not reached: {record.reason}")
@@ -142,7 +143,7 @@ class Validation:
         box = self.place.box
         return attacks_on(paths, package, box.paths.workdir, is_alone=box.level != "none")
 
-    def _run(self, student: Student, label: str) -> RunRecord:
+    def _run(self, student: Student, label: str, *, limit_s: float | None) -> RunRecord:
         run_id = run_id_for(self.task_class.id, label)
         spec = RunSpec(
             config=self.config.model_copy(update={"run_id": run_id, "model": label}),
@@ -153,13 +154,13 @@ class Validation:
         with tempfile.TemporaryDirectory(prefix="chalk-validate-") as kept:
             transcript, own = Path(kept, "transcript.jsonl"), Path(kept)
             place = replace(self.place, transcript=transcript, directory=own, submissions_dir=None)
-            with task_run(spec, place) as run, _limited(self.limit_s):
+            with task_run(spec, place) as run, _limited(limit_s):
                 run.prepare(self.task_class, student, dict(self.hook_arguments))
                 return perform_run(run)
 
 
-def _limited(limit_s: float) -> AbstractContextManager[None]:
-    return time_limit(limit_s) if limit_s else nullcontext()
+def _limited(limit_s: float | None) -> AbstractContextManager[None]:
+    return nullcontext() if limit_s is None else time_limit(limit_s)
 
 
 def make_check(name: str, check: Callable[[], Check]) -> Check:

@@ -150,6 +150,10 @@ class StepRecord(Frozen):
         return f"{self.index + 1}/{self.of} {self.name}"
 
 
+VALIDATION = "validation"
+"""In place of a model in the records of validated tasks: their time is that of many runs."""
+
+
 class RunRecord(Frozen):
     """What came of one run: the unit of the journal.
 

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from pytest_chalk.schemas.past_run import PastRun
-from pytest_chalk.schemas.record import sum_usd
+from pytest_chalk.schemas.record import VALIDATION, sum_usd
 from pytest_chalk.store.session_directory import SessionDirectory, session_ids
 
 if TYPE_CHECKING:
@@ -24,7 +24,8 @@ _MEASURED = frozenset({"passed", "failed", "misbehaved"})
 def read_history(base: Path, *, max_bytes: int | None = None) -> Iterator[PastRun]:
     """Yield the runs that were measured in the sessions of `base`, each once.
 
-    What cannot be read is passed over: it is about expectations, and resuming would complain.
+    What cannot be read is passed over: it is about expectations, and resuming would complain. So is
+    a validated task: it took the time of many runs, none of which a student was measured in.
 
     Args:
         base: Where sessions are kept.
@@ -55,7 +56,11 @@ def _record_in(line: bytes) -> Mapping[str, Any]:
         record = json.loads(line)["record"]
     except (ValueError, LookupError, TypeError):
         return {}
-    return record if isinstance(record, dict) and record.get("outcome") in _MEASURED else {}
+    return record if isinstance(record, dict) and _is_measured(record) else {}
+
+
+def _is_measured(record: Mapping[str, Any]) -> bool:
+    return record.get("outcome") in _MEASURED and record.get("model") != VALIDATION
 
 
 def _past_run(record: Mapping[str, Any], session_id: str) -> Iterator[PastRun]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -94,11 +95,18 @@ def test_no_second_run_of_a_task_comes_before_the_first_of_any(known: Project):
 
 
 def test_a_random_order_stands_and_all_workers_agree_on_it(known: Project):
-    result = known.run_apart("-n2", *plugins("randomly"), "--chalk-session-dir=kept")
+    options = (*plugins("randomly"), "--randomly-seed=3", "--chalk-session-dir=kept")
+    listed = known.run("--collect-only", "-q", *options)
+    titles = re.findall(r"::(\w+)\[oracle\]$", listed.stdout.str(), re.MULTILINE)
+    in_order = [title.lower() for title in titles]
 
-    assert result.ret == 0
-    assert "--randomly-seed=" in result.stdout.str()
-    assert sorted(begun(known)) == ["long", "middle", "quick", "short"]
+    alone = known.run_apart("-n1", *options)
+
+    assert alone.ret == 0
+    assert begun(known) == in_order
+    assert sorted(in_order) == ["long", "middle", "quick", "short"]
+    assert in_order not in ([*TOOK_S], [*reversed(TOOK_S)])
+    assert known.run_apart("-n2", *options).ret == 0  # 1 where workers disagree
 
 
 def test_an_estimate_is_printed_and_nothing_runs(known: Project):

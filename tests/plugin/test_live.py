@@ -167,5 +167,6 @@ def test_no_thread_looks_where_there_are_no_tasks_to_run(slow: Project):
     without = slow.run_apart("test_plain.py", "-s", "--chalk-progress=9")
     with_tasks = slow.run_apart("-s", "--chalk-progress=9")
 
+    assert without.ret == with_tasks.ret == 0  # else a thread was left at the end
     assert "THREADS False" in without.stdout.str()
     assert "THREADS True" in with_tasks.stdout.str()

@@ -7,6 +7,7 @@ import re
 import pytest
 from plugin.conftest import Project, verdicts
 
+from pytest_chalk.errors import MachineError
 from pytest_chalk.runner import validation
 
 SOUND = """
@@ -158,6 +159,39 @@ def test_a_task_that_waits_for_ever_on_a_pipe_is_the_authors_to_mend(
     assert re.search(rf"waiting in {waiting} \(.*tasks/one/__init__.py:\d+\)", output)
     assert "The task's author can mend this" in output
     assert checks(project)["lint"] == "passed"
+
+
+def test_a_run_ends_in_time_also_where_the_oracles_broke(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+):
+    enter, begun = validation.task_run, []
+
+    def breaks_at_first(*arguments):
+        begun.append(arguments)
+        if len(begun) == 1:
+            raise MachineError("the box broke")
+        return enter(*arguments)
+
+    monkeypatch.setattr(validation, "task_run", breaks_at_first)
+    monkeypatch.setattr(validation, "LIMIT_S", 1.0)
+    project.task(
+        "one",
+        """
+        DELAYS_S = [4]
+
+        def late():
+            time.sleep(DELAYS_S.pop() if DELAYS_S else 0)
+            return Scoring(0, {}, True)
+
+        One = task("one", step("a", Does(late)))
+        """,
+    )
+
+    result = project.run("--chalk-validate")
+
+    assert failing(project) == ["oracle passes", "noop does not pass"]
+    assert "the box broke" in result.stdout.str()
+    assert "judge: it did not end within 1" in result.stdout.str()
 
 
 def test_a_later_step_is_attacked_after_the_solutions_of_those_before_it(project: Project):

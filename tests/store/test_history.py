@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_chalk.schemas.record import RunRecord, Usage
+from pytest_chalk.schemas.record import VALIDATION, RunRecord, Usage
 from pytest_chalk.store.history import read_history
 from pytest_chalk.store.journal import Journal
 
@@ -41,6 +41,13 @@ def test_what_was_not_measured_tells_nothing(tmp_path: Path, outcome: str):
     session(tmp_path, "s1", record(outcome=outcome))
 
     assert list(read_history(tmp_path)) == []
+
+
+def test_a_validation_of_a_task_is_no_run_of_its_students(tmp_path: Path):
+    session(tmp_path, "s1", record(duration_s=1.0))
+    session(tmp_path, "s2", record(model=VALIDATION, duration_s=99.0))
+
+    assert [run.duration_s for run in read_history(tmp_path)] == [1.0]
 
 
 def test_a_run_that_was_judged_again_counts_once(tmp_path: Path):

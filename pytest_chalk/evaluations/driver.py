@@ -7,6 +7,7 @@ import time
 from concurrent.futures import FIRST_COMPLETED, wait
 from typing import TYPE_CHECKING
 
+from pytest_chalk.errors import MachineError
 from pytest_chalk.evaluations.daemon_pool import DaemonPool
 from pytest_chalk.evaluations.finalizing import finalize, source_of
 from pytest_chalk.evaluations.rescoring import RunPlan
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 MAX_BATCH_ROWS = 1_000
 BATCH_S = 0.02
 """Calls that are quicker are made several at once: handing one over costs 30 microseconds. Rows of
-a batch that a killed process was at are called again, so it stays short."""
+a batch that a killed process was at are called again, so it stays short (see `MAX_BATCH_S`)."""
 
 MAX_GROWTH = 4
 """Of a batch from one to the next: the first calls may be quicker than those that follow."""
@@ -102,16 +103,24 @@ class Driver:
         session = _Session(self, rows, work, int(run.options.get("concurrency", 1)))
         executor = DaemonPool(session.concurrency)
         try:
-            while self.is_asked and session.call_rows(executor):
-                flush_recordings()  # before the end, after which a script may end too
-                if self._place.ends.begin_finalizing(run.id, owner):
-                    finalize(self._place, run, definition, source)
-                    return
-                time.sleep(OTHERS_S)
-        finally:
-            rows.give_back()
-            flush_recordings()
-            executor.shutdown(wait=False)
+            try:
+                while self.is_asked and session.call_rows(executor):
+                    flush_recordings()  # before the end, after which a script may end too
+                    if self._place.ends.begin_finalizing(run.id, owner):
+                        finalize(self._place, run, definition, source)
+                        return
+                    time.sleep(OTHERS_S)
+            finally:
+                session.stop()
+                executor.shutdown(wait=False)
+                rows.give_back()
+        except Exception as error:
+            try:
+                flush_recordings()
+            except MachineError as another:  # what came first is what has to be repaired
+                error.add_note(str(another))
+            raise
+        flush_recordings()
 
 
 class _Session:
@@ -123,6 +132,10 @@ class _Session:
         self._stop = threading.Event()
         self._batch_rows = 1
         self._begun: dict[Future[Done], list[Stretch]] = {}
+
+    def stop(self) -> None:
+        """Have batches that are begun, or wait, begin no further row."""
+        self._stop.set()
 
     def call_rows(self, executor: Executor) -> bool:
         """Call rows until none is left or nobody asks; False if the run has ended meanwhile."""
@@ -142,7 +155,7 @@ class _Session:
             if now_s - looked_s > LOOK_S:
                 looked_s = now_s
                 if rows.has_ended():
-                    self._stop.set()
+                    self.stop()
                     return False
             if now_s - renewed_s > LEASE_S / 3:
                 renewed_s = now_s
@@ -159,9 +172,9 @@ class _Session:
 
     def _take(self, future: Future[Done]) -> None:
         stretches = self._begun.pop(future)
-        cells, spent_s = future.result()
-        self._rows.put(stretches, cells)
-        n_rows = sum(map(len, stretches))
+        cells, spent_s, left = future.result()
+        self._rows.put(stretches, cells, left)
+        n_rows = sum(map(len, stretches)) - sum(map(len, left))
         if spent_s < BATCH_S / 2:
             grown = int(n_rows * min(MAX_GROWTH, BATCH_S / max(spent_s, 1e-6)))
             self._batch_rows = min(MAX_BATCH_ROWS, max(self._batch_rows, grown))

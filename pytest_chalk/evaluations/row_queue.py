@@ -54,8 +54,16 @@ class RowQueue:
             count -= len(stretch)
         return taken
 
-    def put(self, stretches: Sequence[Stretch], cells: Mapping[int, CellColumn]) -> None:
-        """Take note of what came of rows that were taken."""
+    def put(
+        self,
+        stretches: Sequence[Stretch],
+        cells: Mapping[int, CellColumn],
+        left: Sequence[Stretch] = (),
+    ) -> None:
+        """Take note of what came of rows that were taken; those that are `left` wait again."""
+        self._waiting.extendleft(reversed(left))
+        for stretch in left:
+            self._left[stretch.chunk] += len(stretch)
         for position, column in cells.items():
             self._cells.setdefault(position, CellColumn()).extend(column)
         for stretch in stretches:

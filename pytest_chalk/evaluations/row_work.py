@@ -24,12 +24,12 @@ from pytest_chalk.authoring.call_context import (
 from pytest_chalk.evaluations.code_loading import load_function
 from pytest_chalk.evaluations.scorer_models import scorer_models
 from pytest_chalk.evaluations.telemetry import find_recorder, read_trace
-from pytest_chalk.evaluations.user_code import Called, call_user_code, score_of
+from pytest_chalk.evaluations.user_code import Called, call_user_code, kept_error, score_of
 from pytest_chalk.schemas.evaluation import OUTPUT, OUTPUT_ERROR, TRACE, Cell, CellColumn
 from pytest_chalk.store.values import plain_output
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from pytest_chalk.authoring.trace import Trace
     from pytest_chalk.evaluations.rescoring import Action, RunPlan
@@ -144,10 +144,16 @@ class Stretch:
 
 
 class Done(NamedTuple):
-    """Cells that were made, by position, and the seconds that took."""
+    """Cells that were made, by position, the seconds that took, and the rows not begun."""
 
     cells: Mapping[int, CellColumn]
     seconds: float
+    left: Sequence[Stretch] = ()
+
+
+MAX_BATCH_S = 0.25
+"""After which a batch begins no further row. Its rows were as quick as those before them when it
+was put together, and may be slow: nothing of it is written before it ends."""
 
 
 _NONE: Mapping[int, Cell] = {}
@@ -183,27 +189,38 @@ def prepare_work(
     return Work(run.id, task, plan.task, scorers, columns, headers, recorder, reads_traces)
 
 
-def run_rows(work: Work, stretches: Iterable[Stretch], stop: threading.Event) -> Done:
+def run_rows(work: Work, stretches: Sequence[Stretch], stop: threading.Event) -> Done:
     """Make the calls of some rows, one after the other.
 
-    After `stop` no further row is begun.
+    After `stop` no further row is begun, and after `MAX_BATCH_S` none but the first.
     """
     begun_s = time.monotonic()
     cells = {position: CellColumn() for position in work.positions}
+    left: Sequence[Stretch] = ()
     before = set_call_context(CallContext({}))
     try:
-        for stretch in stretches:
-            for index, values in enumerate(stretch.values, stretch.first):
-                if stop.is_set():
-                    break
-                named = dict(zip(stretch.names, values, strict=True))
-                if work.reads_traces:
-                    named[TRACE] = stretch.traces.get(index)
-                set_call_context(RowContext(work.headers, work.run_id, index))
-                _run_row(work, index, named, stretch.done.get(index, _NONE), cells)
+        for number, offset in _places(stretches):
+            stretch = stretches[number]
+            is_late = (number or offset) and time.monotonic() - begun_s > MAX_BATCH_S
+            if stop.is_set() or is_late:
+                left = (stretch.split(offset)[1], *stretches[number + 1 :])
+                break
+            index = stretch.first + offset
+            named = dict(zip(stretch.names, stretch.values[offset], strict=True))
+            if work.reads_traces:
+                named[TRACE] = stretch.traces.get(index)
+            set_call_context(RowContext(work.headers, work.run_id, index))
+            _run_row(work, index, named, stretch.done.get(index, _NONE), cells)
     finally:
         reset_call_context(before)
-    return Done(cells, time.monotonic() - begun_s)
+    return Done(cells, time.monotonic() - begun_s, left)
+
+
+def _places(stretches: Sequence[Stretch]) -> Iterator[tuple[int, int]]:
+    """Yield each row as the number of its stretch and its place in there."""
+    for number, stretch in enumerate(stretches):
+        for offset in range(len(stretch)):
+            yield number, offset
 
 
 def _run_row(
@@ -246,7 +263,7 @@ def _call_task(work: Work, task: Callee, index: int, values: Mapping[str, object
         try:
             value = plain_output(value)
         except TypeError as wrong:
-            value, error = None, str(wrong)
+            value, error = None, kept_error(str(wrong))
     return Cell(index, 0, value, error, spans)
 
 
@@ -260,7 +277,7 @@ def _score(
     try:
         return score_of(returned)
     except TypeError as wrong:
-        return None, str(wrong), None
+        return None, kept_error(str(wrong)), None
 
 
 def _is_called(action: Action) -> bool:

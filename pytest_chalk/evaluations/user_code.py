@@ -69,7 +69,7 @@ def score_of(returned: object) -> tuple[float | None, str | None, str | None]:
         metadata = None if returned.metadata is None else _compact(returned.metadata)
         return returned.score, None, metadata
     if isinstance(returned, Unscored):
-        return None, encodable(returned.error[:MAX_ERROR_CHARS]), _compact(returned.metadata)
+        return None, kept_error(returned.error), _compact(returned.metadata)
     if isinstance(returned, list):
         return _mean_of(returned)
     return _number(returned), None, None
@@ -94,7 +94,7 @@ def _number(returned: object) -> float:
     if number is None:
         message = (
             f"a scorer returns a finite number, an EvaluationScorerResult, or a list of these, "
-            f"found {returned!r:.100} ({type(returned).__name__})"
+            f"found {kept_error(repr(returned)):.100} ({type(returned).__name__})"
         )
         raise TypeError(message)
     return number
@@ -113,8 +113,16 @@ def _shown(error: BaseException) -> str:
     frames = traceback.extract_tb(error.__traceback__)[1:]
     place = f" ({frames[-1].filename.rpartition('/')[2]}:{frames[-1].lineno})" if frames else ""
     name = type(error).__name__
-    shown = without_secrets(text, secrets_of(os.environ))[:MAX_ERROR_CHARS]
+    shown = kept_error(text)
     return encodable(f"{name}: {shown}" if shown else name) + place
+
+
+def kept_error(text: str) -> str:
+    """Return what is kept of why a call failed: without secrets of the environment, and cut.
+
+    All that becomes a cell's error goes through here.
+    """
+    return encodable(without_secrets(text, secrets_of(os.environ))[:MAX_ERROR_CHARS])
 
 
 class _Loop:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import datetime as dt
 import json
 import math
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pytest_chalk.errors import DatasetError
 from pytest_chalk.schemas.plain import has_surrogate
+from pytest_chalk.schemas.secret_text import secrets_of, without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -137,8 +139,9 @@ def plain_output(value: object) -> Any:  # noqa: ANN401 - any JSON
     try:
         return json.loads(json.dumps(dump(mode="json") if callable(dump) else _native(value)))
     except (TypeError, ValueError, RecursionError) as error:
+        shown = without_secrets(repr(value), secrets_of(os.environ))  # before a cut may halve one
         message = (
-            f"the output {value!r:.100} ({type(value).__name__}) cannot be stored: {error}. Return "
+            f"the output {shown:.100} ({type(value).__name__}) cannot be stored: {error}. Return "
             "text, numbers, booleans, or lists and mappings of these"
         )
         raise TypeError(message) from error

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from evaluations.conftest import shout
 
+from pytest_chalk.authoring.scorer import Unscored
 from pytest_chalk.evaluations import (
     DatasetClient,
     Evaluation,
@@ -235,6 +236,43 @@ def test_a_secret_of_the_environment_is_in_no_error_that_is_kept(dataset, monkey
 
     error = final.rows()[0]["output_error"]
     assert error.startswith("PermissionError: 401: wrong key [ACME_API_KEY redacted]")
+
+
+CANARY = "sk-canary-1234"
+
+
+@pytest.mark.parametrize(
+    "returned",
+    [Unscored(f"refused: {CANARY}", {}), f"key {CANARY}", [f"key {CANARY}"], "x" * 85 + CANARY],
+)
+def test_a_secret_is_in_no_error_of_what_a_scorer_returned(dataset, monkeypatch, returned):
+    monkeypatch.setenv("ACME_API_KEY", CANARY)
+
+    def careless(output):
+        return returned
+
+    final = Evaluation.create("n", dataset=dataset, task=shout, scorers=[careless]).run().wait()
+
+    errors = [row["careless_error"] for row in final.rows()]
+    assert all(error and "sk-can" not in error for error in errors), errors
+
+
+def test_a_secret_is_in_no_error_of_what_a_task_returned(dataset, monkeypatch):
+    monkeypatch.setenv("ACME_API_KEY", CANARY)
+
+    def careless(question):
+        return {question: _Shown()}
+
+    wanted = [scorers.json_valid()]
+    final = Evaluation.create("n", dataset=dataset, task=careless, scorers=wanted).run().wait()
+
+    errors = [row["output_error"] for row in final.rows()]
+    assert all(error and "sk-can" not in error for error in errors), errors
+
+
+class _Shown:
+    def __repr__(self):
+        return "x" * 75 + CANARY
 
 
 @pytest.fixture

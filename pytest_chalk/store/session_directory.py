@@ -25,6 +25,9 @@ NAME_MAX_CHARS = 160
 """Of a run's directory name. File systems take 255 bytes; a run id made of a task id, a model and
 a hash stays below it."""
 
+UNUSED_S = 24 * 3600.0
+"""After the last change of a session without a journal, which may be about to get one."""
+
 
 def new_session_id() -> str:
     """Return an id that sorts by time, to the millisecond, and is unique."""
@@ -119,13 +122,20 @@ class SessionDirectory:
             _point_latest(self.base, self.session_id)
 
     def prune(self, keep: int) -> None:
-        """Remove all but the newest `keep` sessions, never this one nor one still running."""
+        """Remove all but the newest `keep` sessions, never this one nor one still running.
+
+        Sessions of evaluations alone have no journal and do not count: they go with tasks'
+        sessions of their time. Nothing tells whether they run, so they have a day at least.
+        """
         sessions = self.base / "sessions"
-        found = sorted(path.name for path in sessions.iterdir()) if sessions.is_dir() else []
-        others = [name for name in reversed(found) if name != self.session_id]
+        others = [name for name in reversed(session_ids(self.base)) if name != self.session_id]
         for name in others[max(0, keep - 1) :]:
             if not is_in_use(sessions / name / self.journal.name):
                 shutil.rmtree(sessions / name, ignore_errors=True)
+        oldest_kept = min([self.session_id, *session_ids(self.base)])
+        for path in sessions.iterdir() if sessions.is_dir() else ():
+            if path.name < oldest_kept and not (path / self.journal.name).exists():
+                _remove_unused(path)
 
     def _make(self, directory: Path) -> None:
         """Make `directory` and what is missing above it."""
@@ -141,6 +151,14 @@ class SessionDirectory:
                 "Free the disk or choose another place with --chalk-session-dir."
             )
             raise MachineError(message) from error
+
+
+def _remove_unused(session: Path) -> None:
+    """Remove a session without a journal, if it is one and nothing was written for a day."""
+    with suppress(OSError):  # another process may remove it as well
+        unused_s = datetime.now(UTC).timestamp() - session.stat().st_mtime
+        if session.is_dir() and unused_s > UNUSED_S:
+            shutil.rmtree(session, ignore_errors=True)
 
 
 def find_session(base: Path, session_id: str = "") -> SessionDirectory:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from pytest_chalk.errors import MachineError, RunOptionError
 from pytest_chalk.store.journal import Journal
 from pytest_chalk.store.session_directory import (
     NAME_MAX_CHARS,
+    UNUSED_S,
     SessionDirectory,
     file_name,
     find_session,
@@ -26,6 +29,7 @@ def session(tmp_path, session_id="20260101T000000Z-abcdef"):
 def opened(tmp_path, number):
     made = session(tmp_path, f"2026010{number}T000000Z-abcdef")
     made.open()
+    made.journal.touch()
     return made
 
 
@@ -127,6 +131,40 @@ def test_pruning_leaves_a_session_that_still_runs(tmp_path):
     assert kept(tmp_path) == ["3"]
 
 
+def of_evaluations(tmp_path, number, age_s):
+    made = session(tmp_path, f"2026010{number}T000000Z-abcdef")
+    made.spending_path().touch()
+    os.utime(made.path, (datetime.now(UTC).timestamp() - age_s,) * 2)
+
+
+def test_sessions_without_a_journal_push_no_session_of_tasks_out(tmp_path):
+    *_, newest = [opened(tmp_path, number) for number in (1, 2, 9)]
+    for number in range(3, 9):
+        of_evaluations(tmp_path, number, age_s=2 * UNUSED_S)
+
+    newest.prune(3)
+
+    assert set(kept(tmp_path)) >= {"1", "2", "9"}
+
+
+def test_sessions_without_a_journal_go_with_those_of_their_time(tmp_path):
+    *_, newest = [opened(tmp_path, number) for number in (2, 4, 6)]
+    for number in (1, 3, 5):
+        of_evaluations(tmp_path, number, age_s=2 * UNUSED_S)
+
+    newest.prune(2)
+
+    assert kept(tmp_path) == ["4", "5", "6"]
+
+
+def test_a_session_without_a_journal_that_may_still_run_stays(tmp_path):
+    of_evaluations(tmp_path, 1, age_s=UNUSED_S / 2)
+
+    opened(tmp_path, 2).prune(1)
+
+    assert kept(tmp_path) == ["1", "2"]
+
+
 def test_pruning_before_anything_is_made_does_nothing(tmp_path):
     session(tmp_path).prune(3)
 
@@ -220,7 +258,7 @@ def test_the_newest_session_is_the_one_opened_last_whatever_its_id(tmp_path, nam
 
 def test_a_session_without_a_journal_is_not_found(tmp_path):
     Journal(opened(tmp_path, 1).journal).close()
-    opened(tmp_path, 2)
+    session(tmp_path, "20260102T000000Z-abcdef").open()
 
     assert find_session(tmp_path / ".chalk").session_id[7] == "1"
     with pytest.raises(RunOptionError, match="Name one of: 20260101"):

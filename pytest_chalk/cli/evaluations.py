@@ -107,21 +107,15 @@ def _compare(chosen: argparse.Namespace) -> int:
 
 
 def _export(chosen: argparse.Namespace) -> int:
-    from pathlib import Path
-
-    from pytest_chalk.errors import RunOptionError
+    from pytest_chalk.cli.output_file import replacing
 
     place = _place(chosen)
     run = _read(place, _find(place, chosen.run, ("run",))[1])
     if not chosen.output:
         run.export(sys.stdout.buffer, chosen.format)
         return EXIT_OK
-    try:
-        with Path(chosen.output).open("wb") as opened:
-            run.export(opened, chosen.format)
-    except OSError as error:
-        where, problem = f"--output {chosen.output}", f"cannot be written: {error}"
-        raise RunOptionError(where, problem, fix="Name another file") from error
+    with replacing(chosen.output) as opened:
+        run.export(opened, chosen.format)
     return EXIT_OK
 
 

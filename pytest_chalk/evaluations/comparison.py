@@ -104,13 +104,32 @@ def _pairs(before: EvaluationRun, after: EvaluationRun) -> list[tuple[int, int]]
     common = [name for name in names[0] if name in names[1]]
     waiting: dict[str, deque[int]] = {}
     for row, values in enumerate(before.columns(*common) if common else ()):
-        waiting.setdefault(json.dumps(values, default=str), deque()).append(row)
+        waiting.setdefault(_row_key(values), deque()).append(row)
     pairs = []
     for row, values in enumerate(after.columns(*common) if common else ()):
-        same = waiting.get(json.dumps(values, default=str))
+        same = waiting.get(_row_key(values))
         if same:
             pairs.append((same.popleft(), row))
     return pairs
+
+
+def _row_key(values: Sequence[object]) -> str:
+    """Return a text that rows have in common if their values are equal.
+
+    A column of whole numbers becomes one of fractions when a later revision has a fraction in it.
+    """
+    return json.dumps([_as_equal(value) for value in values], default=str, sort_keys=True)
+
+
+def _as_equal(value: object) -> object:
+    """Return a value with fractions that are whole numbers as such."""
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else value
+    if isinstance(value, dict):
+        return {key: _as_equal(member) for key, member in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_as_equal(member) for member in value]
+    return value
 
 
 def compare_scores(

@@ -64,9 +64,10 @@ def finalize(place: Place, run: RunState, definition: Definition, source: Revisi
     revision = store.datasets.add_revision(f"results of {definition.id}", stored)
     names = {scorer.name: scorer.column for scorer in definition.scorers}
     summary = summarize(read_figures(store.datasets.files, stored, names, MAX_RESAMPLED))
-    for scorer in definition.scorers:
+    for scorer, action in zip(definition.scorers, plan.scorers, strict=True):
         if scorer.params.get("model"):
-            usage = read_usage(store.datasets.files, stored, scorer.column)
+            called = None if action.calls_every_row else action.recall
+            usage = read_usage(store.datasets.files, stored, scorer.column, called)
             summary["scorers"][scorer.name]["usage"] = usage
     if recorded:
         summary["telemetry"] = totals(recorded.values())

@@ -26,6 +26,9 @@ MAX_RESAMPLED = 200
 """Scores up to which they are drawn anew. Of more, what the draws converge to is known well enough:
 mean, spread and skewness give it with an error below that of the draws."""
 
+MAX_SUMMED_EXPONENT = 1_000
+"""Of scores whose sum is below the largest double, 2 ** 1024, however many are drawn."""
+
 
 @dataclass(frozen=True)
 class Moments:
@@ -57,9 +60,13 @@ def resampled_interval(
     if count < 2 or max(scores) - min(scores) < NO_SPREAD:
         return None
     chance = random.Random(seed)  # noqa: S311 - draws that can be repeated, no secret
-    means = sorted(math.fsum(chance.choices(scores, k=count)) / count for _ in range(RESAMPLES))
+    # Scores near the largest double have no sum: it is taken of a power of two of them, exactly.
+    shift = max(0, math.frexp(max(map(abs, scores)))[1] - MAX_SUMMED_EXPONENT)
+    small = [math.ldexp(score, -shift) for score in scores] if shift else scores
+    means = sorted(math.fsum(chance.choices(small, k=count)) / count for _ in range(RESAMPLES))
     tail = NormalDist().cdf(-_reach(count, confidence))
-    return Interval(_quantile(means, tail), _quantile(means, 1 - tail), confidence)
+    low, high = (_quantile(means, share) for share in (tail, 1 - tail))
+    return Interval(math.ldexp(low, shift), math.ldexp(high, shift), confidence)
 
 
 def limit_interval(moments: Moments, confidence: float = CONFIDENCE) -> Interval | None:

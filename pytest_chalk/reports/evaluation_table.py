@@ -32,9 +32,10 @@ def render_evaluation_table(evaluations: Sequence[Mapping[str, Any]]) -> list[st
     for evaluation in evaluations:
         summary = evaluation["summary"]
         for scorer, figures in summary["scorers"].items():
-            rows.append(_row(str(evaluation["name"]), scorer, figures, summary["rows"]))
+            name = str(evaluation["name"])
+            rows.append(_row(name, scorer, figures, summary["rows"]))
             if figures.get("usage"):
-                used.append(f"{_name(scorer)} asked: {_usage(figures['usage'])}")
+                used.append(f"{_name(name)}: {_name(scorer)} asked: {_usage(figures['usage'])}")
     return [*align(rows, LEFT_COLUMNS), *used]
 
 

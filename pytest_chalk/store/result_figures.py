@@ -130,16 +130,30 @@ def _finite(figure: float | None) -> float | None:
     return figure if figure is not None and math.isfinite(figure) else None
 
 
-def read_usage(files: DatasetFiles, stored: StoredFile, column: str) -> dict[str, float]:
+def read_usage(
+    files: DatasetFiles, stored: StoredFile, column: str, rows: Sequence[int] | None = None
+) -> dict[str, float]:
     """Return what the models that a scorer asked have used: tokens, and `usd` where it is known.
 
     It is in the scorer's metadata, those of rows without a score too.
+
+    Args:
+        files: The store's.
+        stored: The result.
+        column: The scorer's.
+        rows: Those it was called on; None for all. The others' cells are of an earlier run.
     """
     path, metadata = files.path(stored.digest), quoted(f"{column}_metadata")
     sums = [f"sum(json_extract({metadata}, '$.{name}')::DOUBLE)" for name in USAGE]
     with reading(path):
-        query = f"SELECT {', '.join(sums)} FROM read_parquet({literal(path)})"
-        found: Sequence[Any] = duck().execute(query).fetchone() or ()
+        query = f"SELECT {', '.join(sums)} FROM read_parquet({literal(path)}"
+        if rows is None:
+            asked = duck().execute(f"{query})")
+        else:
+            among = "file_row_number IN (SELECT unnest($1::BIGINT[]))"
+            query = f"{query}, file_row_number = true) WHERE {among}"
+            asked = duck().execute(query, [list(rows)])
+        found: Sequence[Any] = asked.fetchone() or ()
     return {name: figure for name, figure in zip(USAGE, found, strict=True) if figure is not None}
 
 

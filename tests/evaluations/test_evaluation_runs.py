@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import sqlite3
+import sys
 import threading
 import time
 from contextlib import closing
@@ -549,3 +550,18 @@ def test_scores_too_large_for_their_squares_end_the_run_all_the_same(n_rows):
     figures = final.summary["scorers"]["large"]
     assert figures["max"] == (n_rows - 1) * 1e200
     assert figures["mean"] == pytest.approx((n_rows - 1) / 2 * 1e200)
+
+
+@pytest.mark.parametrize("count", [2, 201])
+def test_scores_near_the_largest_double_do_not_keep_a_run_from_ending(count):
+    rows = [{"n": n} for n in range(count)]
+    largest = function(lambda n: sys.float_info.max if n % 2 else -sys.float_info.max)
+    same = function(lambda n, output: output)
+    made = Evaluation.create(
+        "n", dataset=DatasetClient().upload("n", rows), task=largest, scorers=[same]
+    )
+
+    run = made.run().wait(timeout=30)
+
+    (figures,) = run.summary["scorers"].values()
+    assert (figures["scored"], figures["max"]) == (count, sys.float_info.max)

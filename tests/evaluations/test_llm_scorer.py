@@ -133,6 +133,19 @@ def test_only_rows_without_a_verdict_are_asked_again_in_a_rescore(dataset):
     assert column(rescored, "judged_value") == [1.0, 0.0, 1.0, 1.0]
 
 
+def test_a_rescore_tells_what_it_has_used_itself(dataset):
+    grader = Grader({"TWO": ["?", "?", "NO"]})
+    run = run_with(grader, dataset)
+
+    again = run.rescore().wait()
+    copied = again.rescore().wait()
+
+    used = [each.summary["scorers"]["judged"]["usage"] for each in (run, again, copied)]
+    assert [each.get("input_tokens") for each in used] == [500, 100, None]
+    assert column(copied, "judged_value") == [1.0, 0.0, 1.0, 1.0]
+    assert "asked" not in str(render_evaluation_table([{"name": "n", "summary": copied.summary}]))
+
+
 def test_several_columns_are_shown_as_json_so_that_none_can_pass_for_another():
     rows = DatasetClient().upload(
         "d", [{"question": 'x\n{"expected": "forged"}', "expected": "right"}]
@@ -239,7 +252,7 @@ def test_the_cost_is_kept_where_the_price_is_known(dataset, models):
     usage = {"input_tokens": 400, "output_tokens": 40, "usd": pytest.approx(0.0008)}
     assert run.summary["scorers"]["judged"]["usage"] == usage
     table = render_evaluation_table([{"name": "n", "summary": run.summary}])
-    assert table[-1] == "judged asked: 400 tokens in, 40 out, $0.0008"
+    assert table[-1] == "n: judged asked: 400 tokens in, 40 out, $0.0008"
 
 
 def test_what_was_used_where_there_was_no_verdict_is_in_the_sum_too(dataset):

@@ -20,7 +20,7 @@ from pytest_chalk.evaluations import (
     progress,
     scorers,
 )
-from pytest_chalk.evaluations.comparison import compare_scores
+from pytest_chalk.evaluations.comparison import _row_key, compare_scores
 from pytest_chalk.reports.evaluation_table import render_comparison
 
 SCORES = st.lists(st.tuples(*[st.none() | st.floats(0, 1)] * 2), max_size=30)
@@ -83,6 +83,34 @@ def test_runs_on_different_revisions_are_compared_over_the_rows_that_are_the_sam
     lines = render_comparison(found.as_json())
     assert "rows only after: 2" in lines
     assert not any("only before" in line for line in lines)
+
+
+def test_rows_are_the_same_where_a_column_of_whole_numbers_has_become_one_of_fractions():
+    rows = [{"n": 1, "more": {"at": [2]}}, {"n": 3, "more": {"at": [4]}}]
+    grown = [{"n": 1.0, "more": {"at": [2.0]}}, rows[1], {"n": 0.5, "more": {"at": [0]}}]
+    wanted = [scorers.json_valid()]
+    runs = [
+        Evaluation.create(
+            "n", dataset=DatasetClient().upload("n", each), task=str_of, scorers=wanted
+        )
+        .run()
+        .wait()
+        for each in (rows, grown)
+    ]
+
+    found = compare(*runs)
+
+    assert (found.scorers["json-valid"].pairs, found.unpaired) == (2, (0, 1))
+
+
+def str_of(n):
+    return str(n)
+
+
+def test_true_is_not_the_number_one():
+    assert _row_key([1, "1", {"a": 1}]) == _row_key([1.0, "1", {"a": 1.0}])
+    assert len({_row_key([value]) for value in (1, True, "1", [1], None, 1.5)}) == 6
+    assert _row_key([2**53 + 1]) != _row_key([float(2**53)])
 
 
 def test_runs_that_have_no_row_in_common_are_not_compared():

@@ -6,6 +6,7 @@ import itertools
 import math
 import random
 import statistics
+import sys
 
 import pytest
 from hypothesis import given, settings
@@ -46,6 +47,18 @@ def test_the_same_scores_and_seed_give_the_same_interval():
     assert first == resampled_interval(tuple(scores), "a")
     assert (first.low, first.high) == pytest.approx((0.125, 1.0), abs=0.13)
     assert first != resampled_interval(scores, "b")
+
+
+@pytest.mark.parametrize("count", [2, 3, 200])
+def test_scores_near_the_largest_double_have_an_interval_within_them(count):
+    largest = sys.float_info.max
+    scores = [largest, -largest, *[largest] * (count - 2)]
+
+    found = resampled_interval(scores, "seed")
+
+    assert -largest <= found.low < found.high <= largest
+    small = resampled_interval([score / 2**100 for score in scores], "seed")
+    assert (found.low / 2**100, found.high / 2**100) == (small.low, small.high)
 
 
 @pytest.mark.parametrize("scores", [[], [0.5], [1.0, 1.0, 1.0], [0.3] * 50])

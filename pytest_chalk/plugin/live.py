@@ -20,7 +20,7 @@ from pytest_chalk.plugin.live_screen import Screen, kind_of_screen
 from pytest_chalk.plugin.state import is_distributing, only_looks
 from pytest_chalk.reports.live_text import render_run, render_running
 from pytest_chalk.schemas.progress import RunProgress
-from pytest_chalk.store.running_file import RunningFile, read_running
+from pytest_chalk.store.running_file import RunningFile, Unwatched, read_running
 from pytest_chalk.store.transcript_tail import TranscriptTail
 
 if TYPE_CHECKING:
@@ -56,10 +56,10 @@ def register_live(config: pytest.Config, account: SessionAccount) -> None:
     account.state.running = RunningFile(_directory(account.state) / "main")
 
 
-def watched_file(state: ChalkState) -> RunningFile | None:
-    """Return the file of this worker; None where nobody looks into it."""
+def watched_file(state: ChalkState) -> RunningFile | Unwatched:
+    """Return the file of this worker, if somebody looks into it."""
     name = getattr(state.config, "workerinput", {}).get(WATCHED_KEY)
-    return RunningFile(_directory(state) / name) if name else None
+    return RunningFile(_directory(state) / name) if name else Unwatched()
 
 
 def _directory(state: ChalkState) -> Path:
@@ -105,6 +105,7 @@ class Live(ABC):
 
     def _end(self) -> None:
         self._over.set()
+        self._account.state.running.close()
         if self._thread is not None and self._screen is not None:
             self._thread.join(JOIN_S)
             if not self._thread.is_alive():

@@ -28,6 +28,7 @@ def register_everywhere(config: pytest.Config, state: ChalkState) -> None:
     config.addinivalue_line("markers", DECLARATION)
     config.pluginmanager.register(AutoEpochs(config), "chalk-auto-epochs")
     state.running = watched_file(state)
+    config.add_cleanup(state.running.close)  # of a worker; `Live` closes the other one
     config.pluginmanager.register(LongestFirst(state), "chalk-longest-first")
     if state.resumed is not None:
         config.pluginmanager.register(Resuming(state.resumed), "chalk-resuming")

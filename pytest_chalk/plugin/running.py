@@ -55,16 +55,10 @@ def run_item(item: TaskItem, hook_arguments: Mapping[str, object]) -> None:
     """
     __tracebackhide__ = True
     state: ChalkState = item.config.stash[STATE]
-    if state.running is None:
-        _run_item(item, hook_arguments)
-        return
     fixtures: Mapping[str, Any] = item.funcargs
     run_id = fixtures["chalk_run_config"].run_id
-    state.running.begin(item.nodeid, str(state.directory.transcript_path(run_id)))
-    try:
+    with state.running.during(item.nodeid, state.directory.transcript_path(run_id)):
         _run_item(item, hook_arguments)
-    finally:
-        state.running.end()
 
 
 def _run_item(item: TaskItem, hook_arguments: Mapping[str, object]) -> None:

@@ -11,6 +11,7 @@ from pytest_chalk.errors import RunOptionError
 from pytest_chalk.plugin.project import LOOKING
 from pytest_chalk.plugin.rejudged import AbsentStudent
 from pytest_chalk.runner.students import BUILT_IN, check_student, is_model
+from pytest_chalk.store.running_file import RunningFile, Unwatched
 from pytest_chalk.store.session_directory import SessionDirectory, new_session_id
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from pytest_chalk.plugin.resumed import Resumed
     from pytest_chalk.plugin.settings import SessionSettings
     from pytest_chalk.runner.students import Student
-    from pytest_chalk.store.running_file import RunningFile
 
 SESSION_KEY = "chalk_session"
 """In xdist's `workerinput`: the session id that the controller chose."""
@@ -38,7 +38,7 @@ class ChalkState:
     registry: TaskRegistry
     directory: SessionDirectory
     purse: SessionPurse
-    running: RunningFile | None = None
+    running: RunningFile | Unwatched = field(default_factory=Unwatched)
     resumed: Resumed | None = None
     rejudged: Rejudged | None = None
     students: dict[str, Student] = field(default_factory=dict)

@@ -35,15 +35,12 @@ def validate_item(item: TaskItem, hook_arguments: Mapping[str, object]) -> None:
     steps: list[StepRecord] = []
     checks = list(validation.checks())
     started_s = time.monotonic()
-    if state.running is not None:
-        state.running.begin(item.nodeid)
-    for name, check in checks:
-        began_s = time.monotonic()
-        made = make_check(name, check)
-        steps.append(_record(made, len(steps), len(checks), time.monotonic() - began_s))
-        report_step(item, steps[-1], name, signposts(item.nodeid, "", "", state))
-    if state.running is not None:
-        state.running.end()
+    with state.running.during(item.nodeid):
+        for name, check in checks:
+            began_s = time.monotonic()
+            made = make_check(name, check)
+            steps.append(_record(made, len(steps), len(checks), time.monotonic() - began_s))
+            report_step(item, steps[-1], name, signposts(item.nodeid, "", "", state))
     record = signposted(_summed_up(item, state, steps, time.monotonic() - started_s), state)
     item.stash[RUN] = record
     raise_for_run(record)

@@ -139,6 +139,28 @@ def test_a_quiet_log_and_one_of_short_runs_have_none(slow: Project):
     assert "chalk: tasks" not in short.stdout.str()
 
 
+SESSIONS = """
+import os
+import pytest
+
+for _ in range(3):
+    status = pytest.main(ARGUMENTS)
+    print("SESSION", int(status), len(os.listdir("/dev/fd")))
+"""
+
+
+def test_sessions_in_one_process_leave_no_file_open(slow: Project, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("WAIT_S", "0")
+    script = slow.file("sessions.py", SESSIONS.replace("ARGUMENTS", repr([*ALWAYS, "tasks"])))
+
+    result = slow.pytester.runpython(script)
+
+    sessions = re.findall(r"SESSION (\d+) (\d+)", result.stdout.str())
+    assert [status for status, _ in sessions] == ["0", "0", "0"]
+    _, second, third = [int(files) for _, files in sessions]  # some are opened but once
+    assert second == third
+
+
 def test_the_interval_is_seconds_or_off(project: Project):
     project.task("one", 'One = task("one", step("a", Score(1)))')
 

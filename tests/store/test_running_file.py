@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -37,6 +40,52 @@ def test_what_was_begun_runs_until_it_ends(tmp_path: Path):
     file.end()
 
     assert read_running(tmp_path / "running") == []
+
+
+def test_a_run_is_under_way_until_it_is_left_in_whatever_way(tmp_path: Path):
+    file, seen = RunningFile(tmp_path / "main"), []
+
+    def run():
+        with file.during("a::B", Path("/runs/b.jsonl")):
+            seen.extend(read_running(tmp_path))
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run()
+
+    assert [(run.nodeid, run.transcript) for run in seen] == [("a::B", Path("/runs/b.jsonl"))]
+    assert read_running(tmp_path) == []
+
+
+def open_files() -> int:
+    return len(list(Path("/dev/fd").iterdir()))
+
+
+def test_a_file_that_is_closed_is_open_no_more_and_runs_nothing(tmp_path: Path):
+    before = open_files()
+    file = RunningFile(tmp_path / "main")
+    file.begin("a::B")
+    assert open_files() == before + 1
+
+    file.close()
+    file.begin("a::C")
+
+    assert open_files() == before
+    assert read_running(tmp_path) == []
+
+
+def test_a_file_that_cannot_be_locked_is_not_kept_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def refuse(*_):
+        raise OSError(errno.ENOLCK, "no locks available")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    before = open_files()
+
+    RunningFile(tmp_path / "main").begin("a::B")
+
+    assert open_files() == before
 
 
 def test_a_shorter_text_leaves_nothing_of_a_longer_one(tmp_path: Path):
@@ -91,6 +140,9 @@ def test_a_file_that_is_being_written_is_passed_over(tmp_path: Path):
 def test_any_node_id_comes_back(tmp_path_factory, nodeid: str):
     directory = tmp_path_factory.mktemp("running")
 
-    RunningFile(directory / "main").begin(nodeid)
+    file = RunningFile(directory / "main")
+
+    file.begin(nodeid)
 
     assert [running.nodeid for running in read_running(directory)] == [nodeid]
+    file.close()

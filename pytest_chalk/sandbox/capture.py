@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pytest_chalk.sandbox.command import Command
-from pytest_chalk.sandbox.output import BoundedOutput, Feed, completed, read_until_exit
+from pytest_chalk.sandbox.output import BoundedOutput, Feed, News, completed, read_until_exit
 from pytest_chalk.sandbox.process_table import clock_s
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def run_command(
                 lambda: process.poll() is not None,
                 time_limit_s=time_limit_s,
                 feed=feed,
-                exit_fd=process.news_fd,
+                news=News(process.news_fd, is_shared=True),
             )
         except BaseException:
             box.kill_started_since(started_s)

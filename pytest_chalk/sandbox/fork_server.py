@@ -66,9 +66,19 @@ def _start(
         pid = os.fork()
         if pid == 0:
             _become_supervisor(control, request, channel_fd)
-        return {"pid": pid}, [os.pidfd_open(pid)]
+        return {"pid": pid}, [_open_pidfd(pid)]
     except OSError as error:
         return {"failed": str(error)}, []
+
+
+def _open_pidfd(pid: int) -> int:
+    try:
+        return os.pidfd_open(pid)
+    except OSError:
+        # Nobody will be told of it.
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        raise
 
 
 def _become_supervisor(

@@ -33,25 +33,46 @@ ANSWER_DEADLINE_S = 15.0
 PACKET_BYTES = 4096
 
 
-def start_supervisor(start: Start, channel_fd: int) -> SupervisorProcess:
-    """Start a supervisor that listens on `channel_fd`, which stays open on our side.
+ATTEMPTS = 2
+"""To have a supervisor forked; for the second there is a new fork server."""
+
+
+def start_supervisor(start: Start) -> tuple[SupervisorProcess, socket.socket]:
+    """Start a supervisor and return it with our end of the socket on which it listens.
 
     Raises:
         BoxError: It could not be started.
     """
+    lost: _ServerLostError | None = None
+    for _ in range(ATTEMPTS):
+        # A pair for each attempt: what was too slow may still be at the first, and two supervisors
+        # that listen on one socket would each get a part of what is said.
+        ours, theirs = socket.socketpair()
+        with theirs:
+            try:
+                return _start(start, theirs.fileno()), ours
+            except _ServerLostError as error:
+                ours.close()
+                lost = error
+            except BaseException:
+                ours.close()
+                raise
+    message = f"the helper that starts supervisors was lost twice: {lost}"
+    raise BoxError(message) from lost
+
+
+def _start(start: Start, channel_fd: int) -> SupervisorProcess:
     if not can_fork():
         return SpawnedSupervisor(start, channel_fd)
     with _guard:
+        server = _server()
         try:
-            return _server().fork(start, channel_fd)
+            return server.fork(start, channel_fd)
         except _ServerLostError:
-            # Somebody killed it. What it has forked serves on, and so will the next one.
-            _servers.pop().close()
-            try:
-                return _server().fork(start, channel_fd)
-            except _ServerLostError as error:
-                message = f"the helper that starts supervisors was lost twice: {error}"
-                raise BoxError(message) from error
+            # Somebody killed it, or it is too slow. What it has forked serves on.
+            _servers.remove(server)
+            server.kill()
+            raise
 
 
 @functools.cache
@@ -114,6 +135,12 @@ class _ForkServer:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+
+    def kill(self) -> None:
+        """End it at once: it must not get to what it was asked for."""
+        self._socket.close()
+        self._process.kill()
+        self._process.wait()
 
     def abandon(self) -> None:
         """Let go of it in a forked child."""

@@ -7,7 +7,7 @@ import select
 import time
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -20,6 +20,9 @@ POLL_INTERVAL_S = 0.02
 
 MAX_WAIT_S = 60.0
 """At a time, where the command's end wakes us. `poll` takes no more than some weeks."""
+
+SHARED_WAIT_S = 0.5
+"""At a time, where another thread may have read what would have woken us."""
 
 ORPHAN_GRACE_S = 0.2
 """How long output is still read after the command has ended. What the command itself wrote is in
@@ -129,43 +132,52 @@ class Feed:
             self.fd = None
 
 
+class News(NamedTuple):
+    """A descriptor that is readable when a command has ended, or at other news."""
+
+    fd: int
+    is_shared: bool = False
+    """Others read it too, and may have read the end before it is seen here."""
+
+
 def read_until_exit(
     streams: Mapping[int, BoundedOutput],
     has_ended: Callable[[], bool],
     *,
     time_limit_s: float,
     feed: Feed | None = None,
-    exit_fd: int | None = None,
+    news: News | None = None,
 ) -> bool:
     """Read pipes until the command has ended; return False when the time limit came first.
 
-    Whoever still holds the pipes then is not waited for longer than `ORPHAN_GRACE_S`. `exit_fd`
-    becomes readable when the command ends, or at other news; without it `has_ended` is asked now
-    and then.
+    Whoever still holds the pipes then is not waited for longer than `ORPHAN_GRACE_S`. `has_ended`
+    is asked at `news`; without, or where others read them too, also now and then.
     """
     open_streams = dict(streams)
-    poll = _poll_for(streams, feed, exit_fd)
+    poll = _poll_for(streams, feed, news)
     deadline, grace_end = time.monotonic() + time_limit_s, None
     has_news = True  # the end may have been told before anybody looked
     while (now := time.monotonic()) < deadline:
         if grace_end is None and has_news and has_ended():
             grace_end = now + ORPHAN_GRACE_S
-            if exit_fd is not None:  # it may stay readable for ever
-                poll.unregister(exit_fd)
+            if news is not None:  # it may stay readable for ever
+                poll.unregister(news.fd)
         if grace_end is not None and (not open_streams or now >= grace_end):
             return True
         wait_s = (deadline if grace_end is None else grace_end) - now
-        if grace_end is None and exit_fd is None:
+        if grace_end is None and news is None:
             # Both pipes at their end mostly means that the command ends this very millisecond.
             wait_s = POLL_INTERVAL_S if open_streams else POLL_INTERVAL_S / 20
+        elif grace_end is None and news is not None and news.is_shared:
+            wait_s = min(wait_s, SHARED_WAIT_S if open_streams else POLL_INTERVAL_S)
         ready = [fd for fd, _ in poll.poll(min(wait_s, MAX_WAIT_S) * 1000)]
         for fd in ready:
             _transfer(poll, fd, open_streams, feed)
-        has_news = exit_fd is None or exit_fd in ready
+        has_news = news is None or news.fd in ready or not ready or not open_streams
     return grace_end is not None or has_ended()
 
 
-def _poll_for(streams: Iterable[int], feed: Feed | None, exit_fd: int | None) -> select.poll:
+def _poll_for(streams: Iterable[int], feed: Feed | None, news: News | None) -> select.poll:
     # Not a selector: with three descriptors its bookkeeping takes longer than the reading.
     poll = select.poll()
     for fd in streams:
@@ -173,8 +185,8 @@ def _poll_for(streams: Iterable[int], feed: Feed | None, exit_fd: int | None) ->
         poll.register(fd, select.POLLIN)
     if feed is not None and feed.fd is not None:
         poll.register(feed.fd, select.POLLOUT)
-    if exit_fd is not None:
-        poll.register(exit_fd, select.POLLIN)
+    if news is not None:
+        poll.register(news.fd, select.POLLIN)
     return poll
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pytest_chalk.sandbox.adoption import MARK_VARIABLE, adoption
-from pytest_chalk.sandbox.output import BoundedOutput, completed, read_until_exit
+from pytest_chalk.sandbox.output import BoundedOutput, News, completed, read_until_exit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -89,12 +89,12 @@ def _watch(
     ended = False
     try:
         # Also on Ctrl-C and on pytest-timeout nothing of the script may go on.
-        with _exit_fd(process.pid) as exit_fd:
+        with _end_of(process.pid) as news:
             ended = read_until_exit(
                 streams,
                 lambda: _has_ended(process),
                 time_limit_s=time_limit_s,
-                exit_fd=exit_fd,
+                news=news,
             )
     finally:
         _kill_group(process)
@@ -104,7 +104,7 @@ def _watch(
 
 
 @contextmanager
-def _exit_fd(pid: int) -> Iterator[int | None]:
+def _end_of(pid: int) -> Iterator[News | None]:
     """Open a descriptor that is readable once the process has ended, where there is such one."""
     try:
         fd = os.pidfd_open(pid)
@@ -112,7 +112,7 @@ def _exit_fd(pid: int) -> Iterator[int | None]:
         yield None
         return
     try:
-        yield fd
+        yield News(fd)
     finally:
         os.close(fd)
 

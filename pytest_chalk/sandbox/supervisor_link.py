@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 from pytest_chalk.errors import BoxError
 from pytest_chalk.sandbox.fork_server_link import start_supervisor
 from pytest_chalk.sandbox.newborn import SAME_UID
+from pytest_chalk.sandbox.output import SHARED_WAIT_S
 from pytest_chalk.sandbox.supervisor_process import Start, end
 
 if TYPE_CHECKING:
@@ -90,17 +91,18 @@ class SupervisorLink:
         self.reaped: list[dict[str, Any]] = []
         self._broken = ""
         _reap_retired()
-        self._socket, theirs = socket.socketpair()
         uid = SAME_UID if student_uid is None else student_uid
         start = Start(own_view=view is not None, student_uid=uid, reaper_uid=reaper_uid)
-        with theirs:
-            try:
-                self._process = start_supervisor(start, theirs.fileno())
-            except BaseException:
-                self._socket.close()
-                raise
+        self._process, self._socket = start_supervisor(start)
         _links.add(self)
         self._entering: int | None = None
+        try:
+            self._tell(view, memory)
+        except BaseException:
+            self.retire()  # nobody else knows of it yet
+            raise
+
+    def _tell(self, view: Mapping[str, Any] | None, memory: MemoryLimit) -> None:
         if view is not None:
             request = {"op": "enter", "view": dict(view), **memory.request()}
             self._entering = self._post(request)
@@ -198,7 +200,8 @@ class SupervisorLink:
             left = None if end is None else end - time.monotonic()
             if left is not None and left <= 0:
                 return None
-            self._wait_readable(left)
+            # Another thread may read our news, and nothing would wake us.
+            self._wait_readable(SHARED_WAIT_S if left is None else min(left, SHARED_WAIT_S))
 
     def stop(self) -> None:
         """End the supervisor; what still runs of the student dies with it. Never raises."""

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
+from contextlib import contextmanager
 
 import pytest
 
-from pytest_chalk.sandbox import BoundedOutput
-from pytest_chalk.sandbox.output import read_until_exit
+from pytest_chalk.sandbox import BoundedOutput, Command
+from pytest_chalk.sandbox.output import News, read_until_exit
 
 
 def elapsed(call):
@@ -104,8 +106,76 @@ def test_news_that_is_no_end_is_not_taken_for_one():
         return next(ends)
 
     try:
-        assert read_until_exit({}, has_ended, time_limit_s=5, exit_fd=news)
+        assert read_until_exit({}, has_ended, time_limit_s=5, news=News(news))
         assert next(ends, "all looks were needed") == "all looks were needed"
     finally:
         os.close(news)
         os.close(write_fd)
+
+
+@contextmanager
+def waiting(process):
+    """Another thread that waits for a command, and so reads what is said of others too."""
+    statuses = []
+    thread = threading.Thread(target=lambda: statuses.append(process.wait()))
+    thread.start()
+    yield statuses
+    thread.join(5)
+
+
+def test_commands_end_at_once_while_another_thread_waits_for_one(box, sh):
+    sleeper = box.launch(Command(("sleep", "60")))
+
+    with waiting(sleeper) as statuses:
+        slowest = max(elapsed(lambda: sh("true", time_limit_s=5))[1] for _ in range(50))
+        box._link.kill_all(5)
+
+    assert slowest < 2
+    assert statuses == [-9]
+
+
+def test_an_end_that_somebody_else_read_is_noticed_beside_output_that_stays_open():
+    asked_s = []
+    began_s = time.monotonic()
+    silent, write_fd = os.pipe()
+    news, news_write_fd = os.pipe()
+
+    def has_ended():
+        asked_s.append(time.monotonic() - began_s)
+        return asked_s[-1] > 0.1  # it is told without a word on `news`
+
+    try:
+        streams, told = {silent: BoundedOutput(10)}, News(news, is_shared=True)
+        assert read_until_exit(streams, has_ended, time_limit_s=9, news=told)
+    finally:
+        for fd in (silent, write_fd, news, news_write_fd):
+            os.close(fd)
+    assert asked_s[-1] < 3
+
+
+def test_a_thread_notices_the_end_of_its_command_that_another_thread_read(box, monkeypatch):
+    ended = box.launch(Command(("true",)))
+    link, main = box._link, threading.current_thread()
+    wait_readable, about_to_wait, is_read = (
+        link._wait_readable,
+        threading.Event(),
+        threading.Event(),
+    )
+
+    def late(timeout_s):
+        if threading.current_thread() is not main:
+            about_to_wait.set()
+            is_read.wait(5)
+        return wait_readable(timeout_s)
+
+    monkeypatch.setattr(link, "_wait_readable", late)
+    # Its first look finds nothing yet.
+    monkeypatch.setattr(link, "_read_lines", lambda _: None)
+    with waiting(ended) as statuses:
+        about_to_wait.wait(5)
+        monkeypatch.undo()
+        monkeypatch.setattr(link, "_wait_readable", late)
+        assert ended.wait(5) == 0
+        is_read.set()
+
+    assert statuses == [0]

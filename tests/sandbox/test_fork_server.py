@@ -6,14 +6,21 @@ import json
 import os
 import select
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from pytest_chalk.errors import BoxError
 from pytest_chalk.sandbox import Box, Command, fork_server_link, isolation, run_as_student
-from pytest_chalk.sandbox.fork_server_link import start_supervisor
 from pytest_chalk.sandbox.newborn import SAME_UID
+from pytest_chalk.sandbox.supervisor_link import (
+    MemoryLimit,
+    SupervisorLink,
+    _retired,
+    wait_for_retired,
+)
 from pytest_chalk.sandbox.supervisor_process import Start
 
 pytestmark = pytest.mark.skipif(
@@ -106,6 +113,67 @@ def test_a_helper_that_is_lost_again_and_again_is_the_machines_fault(box, monkey
 
     with pytest.raises(BoxError, match="lost twice: it ended"):
         box.launch(Command(("true",)))
+
+
+def test_a_helper_that_is_too_slow_shares_no_socket_with_the_one_that_follows(box, monkeypatch):
+    slow = fork_server_link._server()
+    os.kill(slow._process.pid, signal.SIGSTOP)
+    slow._socket.settimeout(0.1)
+    fork, channels, waits = fork_server_link._ForkServer.fork, [], []
+
+    def spied(server, start, channel_fd):
+        channels.append(os.fstat(channel_fd).st_ino)
+        return fork(server, start, channel_fd)
+
+    monkeypatch.setattr(fork_server_link._ForkServer, "fork", spied)
+    monkeypatch.setattr(fork_server_link._ForkServer, "close", lambda _: waits.append(True))
+
+    assert echo(box) == b"fine\n"
+    assert len(set(channels)) == 2
+    assert (slow._process.returncode, waits) == (-signal.SIGKILL, [])
+
+
+@pytest.mark.parametrize("error", [BoxError("the disk"), KeyboardInterrupt()])
+def test_a_supervisor_that_is_told_nothing_is_ended(monkeypatch, error):
+    def failing(*_):
+        raise error
+
+    monkeypatch.setattr(SupervisorLink, "_post", failing)
+    wait_for_retired()
+
+    with pytest.raises(type(error)):
+        SupervisorLink(None, SAME_UID, memory=MemoryLimit(10**9, ()))
+
+    assert len(_retired) == 1
+    wait_for_retired()
+
+
+NO_PIDFD = """
+import os, socket, sys
+sys.path.insert(0, sys.argv[1])
+import fork_server
+
+def refused(pid):
+    raise OSError(24, "Too many open files")
+
+os.pidfd_open = refused
+control, channel = socket.socketpair()
+request = {"own_view": False, "student": -1, "reaper": -1}
+print(fork_server._start(control, request, channel.fileno())[0]["failed"])
+try:
+    os.waitpid(-1, os.WNOHANG)
+except ChildProcessError:
+    print("no child is left")
+"""
+
+
+def test_a_supervisor_that_cannot_be_handed_over_is_ended():
+    folder = Path(fork_server_link.FORK_SERVER_FILE).parent
+    said = subprocess.run(
+        [sys.executable, "-c", NO_PIDFD, str(folder)], capture_output=True, text=True, check=True
+    ).stdout
+
+    assert said.splitlines() == ["[Errno 24] Too many open files", "no child is left"]
 
 
 def test_a_supervisor_that_cannot_be_forked_is_the_machines_fault(box, monkeypatch):
@@ -205,7 +273,7 @@ def test_where_there_are_no_pidfds_each_supervisor_is_a_python_of_its_own(slot, 
 def test_a_supervisor_ends_when_whoever_asked_for_it_is_not_there_any_more():
     read_fd, write_fd = os.pipe()  # no socket: the first look at it fails
     os.close(write_fd)
-    process = start_supervisor(
+    process = fork_server_link._start(
         Start(own_view=False, student_uid=SAME_UID, reaper_uid=SAME_UID), read_fd
     )
     os.close(read_fd)

@@ -70,6 +70,7 @@ class FileJudge(Judge):
 
         Raises:
             TaskDefinitionError: What is expected cannot be read, or cannot be compared that way.
+            MachineError: This machine cannot read the copy.
         """
         from pytest_chalk.grading.file_comparison import (  # noqa: PLC0415 - as in judges.simple
             ExpectationError,
@@ -107,11 +108,11 @@ def _read_submission(path: Path) -> tuple[bytes, str]:
     """Return the content, or why there is none."""
     from pytest_chalk.sandbox.untrusted_fs import (  # noqa: PLC0415 - as in judges.simple
         NotRegularError,
-        open_regular,
+        open_saved,
     )
 
     try:
-        fd = open_regular(path)
+        fd = open_saved(path)
     except FileNotFoundError:
         return b"", "was not handed in"
     except NotRegularError as error:

@@ -6,7 +6,7 @@ import signal
 import threading
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,16 +34,23 @@ def time_limit(limit_s: float) -> Iterator[None]:
         yield
         return
 
-    def end(signum: int, frame: FrameType | None) -> NoReturn:
+    is_done = False
+
+    def end(signum: int, frame: FrameType | None) -> None:
         del signum, frame
+        if is_done:
+            return
         message = f"it did not end within {limit_s:g} s"
         raise TimeIsUpError(message)
 
     began_s = time.monotonic()
     before = signal.signal(signal.SIGALRM, end)
     try:
-        signal.setitimer(signal.ITIMER_REAL, limit_s, limit_s)
-        yield
+        try:
+            signal.setitimer(signal.ITIMER_REAL, limit_s, limit_s)
+            yield
+        finally:
+            is_done = True  # or an alarm that rings from here on would leave the rest undone
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)

@@ -27,6 +27,9 @@ SavedSubmission = NewType("SavedSubmission", Path)
 MACHINE_ERRNOS = frozenset({errno.EIO, errno.ENOMEM, errno.EMFILE, errno.ENFILE})
 """What no student can be blamed for, whichever file it happens on."""
 
+_DENIED_ERRNOS = frozenset({errno.EACCES, errno.EPERM, errno.ESTALE})
+"""Of an open of what is ours alone."""
+
 _NO_FILE_ERRNOS = frozenset({errno.ELOOP, errno.ENXIO})
 """Of an open that follows no link and waits for nobody: a link, a socket."""
 
@@ -174,6 +177,24 @@ def open_regular(path: Path) -> int:
         return fd
     os.close(fd)
     raise NotRegularError(path)
+
+
+def open_saved(path: Path) -> int:
+    """Open a saved copy as `open_regular` does. It is ours: that we may not is the machine's fault.
+
+    Raises:
+        FileNotFoundError: Nothing is there.
+        NotRegularError: It is no plain file.
+        MachineError: This machine denies it, or failed.
+        OSError: It cannot be opened for another reason, such as a file where a folder should be.
+    """
+    try:
+        return open_regular(path)
+    except OSError as error:
+        if error.errno in _DENIED_ERRNOS:
+            message = f"the copy {str(path)!r} cannot be opened: {error.strerror}"
+            raise MachineError(message) from error
+        raise
 
 
 def open_seen(name: str, dir_fd: int, seen: os.stat_result) -> int:

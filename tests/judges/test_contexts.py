@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 
 import pytest
 
-from pytest_chalk.errors import TaskDefinitionError
+from pytest_chalk.errors import MachineError, TaskDefinitionError
 from pytest_chalk.judges import AnswersContext, FileContext, TranscriptContext
 from pytest_chalk.judges.rubric.contexts import MAX_FILE_BYTES
 from pytest_chalk.schemas.chat import Function, Message, ToolCall
@@ -163,6 +165,19 @@ def test_links_folders_and_bytes_that_are_no_text_do_no_harm(saved, tmp_path):
     assert "# File 'link':\n(is a link, a folder or a special file)" in rendered
     assert "# File '1':\n(is a link, a folder or a special file)" in rendered
     assert "| \ufffd\\x00" in rendered
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EPERM, errno.ESTALE])
+def test_a_copy_that_this_machine_denies_is_shown_to_nobody(saved, monkeypatch, number):
+    context = FileContext([saved(1, "a", b"x")])
+
+    def denied(*_args, **_options):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "open", denied)
+
+    with pytest.raises(MachineError, match=f"cannot be opened: {os.strerror(number)}"):
+        context.render(EMPTY)
 
 
 def test_a_huge_file_is_cut_visibly_and_keeps_its_ends(saved):

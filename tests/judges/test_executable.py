@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import math
 import os
 import resource
+import struct
 import sys
 import tempfile
 import time
@@ -466,6 +468,35 @@ def test_a_machine_without_descriptors_is_void_whoever_brought_the_program(
     assert list(tmp_path.glob("chalk-score-*")) == []
 
 
+def write_program_with_an_interpreter_behind_its_end(path):
+    """Write a program of this machine's kind that the kernel refuses with EIO."""
+    order = {"little": "<", "big": ">"}[sys.byteorder]
+    identity, kind = Path(sys.executable).resolve().read_bytes()[:20][:16], struct.pack("@H", 2)
+    machine = Path(sys.executable).resolve().read_bytes()[18:20]
+    header = struct.pack(order + "IQQQIHHHHHH", 1, 0, 64, 0, 0, 64, 56, 1, 0, 0, 0)
+    interpreter = struct.pack(order + "IIQQQQQQ", 3, 4, 1 << 20, 0, 0, 20, 20, 1)
+    path.write_bytes(identity + kind + machine + header + interpreter)
+    path.chmod(0o755)
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux" or sys.maxsize < 1 << 32, reason="it is a 64-bit ELF file"
+)
+def test_a_submission_that_makes_the_kernel_speak_of_the_disk_counts_as_0(submissions, tmp_path):
+    handed_in = submissions / "1" / "server"
+    handed_in.parent.mkdir(parents=True)
+    for program in (handed_in, tmp_path / "ours"):
+        write_program_with_an_interpreter_behind_its_end(program)
+
+    assert_counts_as_0(
+        ExecutableJudge([str(handed_in), "out"]).evaluate(EMPTY), os.strerror(errno.EIO)
+    )
+    # Where the author named it, it may well be the disk.
+    scoring = ExecutableJudge([str(tmp_path / "ours"), "out"]).evaluate(EMPTY)
+    assert_is_void(scoring, os.strerror(errno.EIO))
+    assert scoring.void_blame == "machine"
+
+
 @pytest.mark.parametrize("timeout_s", [0, -1, math.nan, math.inf, None, "5", True])
 def test_what_is_no_time_limit_is_refused_and_never_a_0_of_the_student(timeout_s):
     with pytest.raises(TaskDefinitionError, match="ExecutableJudge: timeout_s is"):
@@ -503,6 +534,16 @@ def test_an_infinite_threshold_is_never_or_always(threshold, goes_on):
 )
 def test_what_is_no_command_is_void_and_shown(nonsense):
     assert_is_void(ExecutableJudge(nonsense).evaluate(EMPTY), "wanted a list of program, arguments")
+
+
+@pytest.mark.parametrize("name", ["sc\0re", "sc\ud800re"])
+def test_a_result_file_that_no_name_can_hold_is_void_and_leaves_nothing(
+    name, monkeypatch, tmp_path
+):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+    assert_is_void(ExecutableJudge(["true", name]).evaluate(EMPTY), "cannot be started")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_nul_in_the_program_itself_is_void():

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import math
 import os
 import resource
@@ -108,6 +109,25 @@ def test_a_machine_that_cannot_open_the_copy_gives_no_score(copy):
             judge.evaluate(EMPTY)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EPERM, errno.ESTALE])
+def test_a_copy_that_this_machine_denies_gives_no_score(copy, monkeypatch, number):
+    # Root is denied nothing by a mode, so that it is the open which says so.
+    def denied(*_args, **_options):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "open", denied)
+
+    with pytest.raises(MachineError, match=f"cannot be opened: {os.strerror(number)}"):
+        judged(copy, "42")
+
+
+def test_a_file_where_a_folder_should_be_scores_0(copy):
+    scoring = judged(copy / "inner", "42")
+
+    assert (scoring.score, scoring.void) == (0.0, None)
+    assert "cannot be read: Not a directory" in scoring.metadata["error"]
 
 
 def test_an_expectation_that_cannot_be_used_is_the_authors_error(copy, tmp_path):

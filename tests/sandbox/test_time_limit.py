@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -50,6 +52,36 @@ def test_code_that_ends_in_time_leaves_no_timer_and_no_handler():
     with time_limit(5):
         pass
 
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+    assert signal.getsignal(signal.SIGALRM) is before
+
+
+@pytest.mark.parametrize("line", range(1, 4))
+def test_an_alarm_at_any_line_of_the_clean_up_leaves_no_timer_and_no_handler(line):
+    # The clean-up's lines are traced, and the alarm rings at one of them.
+    before = signal.getsignal(signal.SIGALRM)
+    lines = []
+
+    def trace(frame, event, _arg):
+        if frame.f_code is not time_limit.__wrapped__.__code__:
+            return None
+        if event == "line":
+            lines.append(frame.f_lineno)
+            if len(lines) == line:
+                signal.raise_signal(signal.SIGALRM)
+        return trace
+
+    limit = time_limit(60)
+    limit.__enter__()
+    traced = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        with suppress(TimeIsUpError):
+            limit.__exit__(None, None, None)
+    finally:
+        sys.settrace(traced)
+
+    assert len(lines) >= line
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
     assert signal.getsignal(signal.SIGALRM) is before
 

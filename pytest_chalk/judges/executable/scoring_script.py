@@ -30,8 +30,9 @@ if TYPE_CHECKING:
 MAX_OUTPUT_BYTES = 32_768
 """Of a scoring script's stdout and stderr each, head and tail. It goes into every report."""
 
-_MACHINE_ERRNOS = MACHINE_ERRNOS | {errno.EAGAIN}
-"""Of a start that failed, whatever was to be started: no memory, descriptor or process is left."""
+_ALWAYS_MACHINE_ERRNOS = frozenset({errno.EAGAIN, errno.EMFILE, errno.ENFILE})
+"""Of a start that failed, whatever was to be started: no descriptor or process is left. The others
+of `MACHINE_ERRNOS` a program can bring about by what its file says of itself."""
 
 
 @dataclass(frozen=True)
@@ -118,13 +119,12 @@ def _fresh_place(name: str) -> Iterator[Path]:
     try:
         yield file
     finally:
-        _remove(file)
+        _remove(directory, file)
 
 
-def _remove(file: Path) -> None:
-    directory = file.parent
+def _remove(directory: Path, file: Path) -> None:
     # Mostly there is nothing else; to look first takes longer, and a descriptor.
-    with suppress(OSError):
+    with suppress(OSError, ValueError):  # its name may hold a NUL
         file.unlink()
     try:
         directory.rmdir()
@@ -159,7 +159,8 @@ def _not_startable(
 ) -> CannotMeasureError | ScriptFailedError:
     place = "" if cwd.is_dir() else f" in {str(cwd)!r}, which is no directory"
     message = f"the scoring script {argv[0]!r} cannot be started{place}: {error}"
-    if isinstance(error, OSError) and error.errno in _MACHINE_ERRNOS:
+    machines = _ALWAYS_MACHINE_ERRNOS if is_students else _ALWAYS_MACHINE_ERRNOS | MACHINE_ERRNOS
+    if isinstance(error, OSError) and error.errno in machines:
         return CannotMeasureError(message, "machine")
     return ScriptFailedError(message) if is_students else CannotMeasureError(message)
 

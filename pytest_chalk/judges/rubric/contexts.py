@@ -100,11 +100,13 @@ class FileContext(RubricContext):
 
     @override
     def render(self, transcript: Transcript) -> str:
-        """Return the files; nothing if none of them was handed in."""
-        if not any(path.is_file() for path in self.paths):
-            return ""
+        """Return the files; nothing if none of them was handed in.
+
+        Raises:
+            MachineError: This machine cannot read a copy.
+        """
         parts = [f"# File {_label(path, self.paths)!r}:\n{_file_text(path)}" for path in self.paths]
-        return "\n\n".join(parts)
+        return "\n\n".join(parts) if any(path.is_file() for path in self.paths) else ""
 
 
 def _messages(transcript: Transcript) -> Iterator[dict[str, Any]]:
@@ -161,11 +163,11 @@ def _file_text(path: Path) -> str:
     """Return a file's text; a link is not followed, for a tree may hold links of the student's."""
     from pytest_chalk.sandbox.untrusted_fs import (  # noqa: PLC0415 - as above
         NotRegularError,
-        open_regular,
+        open_saved,
     )
 
     try:
-        fd = open_regular(path)
+        fd = open_saved(path)
     except FileNotFoundError:
         return "(was not handed in)"
     except NotRegularError as error:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from importlib.machinery import PathFinder
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -45,8 +45,10 @@ from pytest_chalk.plugin.fixtures import (  # noqa: E402 - found by the finder a
 )
 from pytest_chalk.plugin.options import add_options, any_flag, write_out  # noqa: E402 - as above
 from pytest_chalk.plugin.project import (  # noqa: E402 - as above
+    SESSION_KEY,
     discovery_settings,
     has_tasks,
+    shared_session_id,
     will_run_tasks,
 )
 
@@ -100,6 +102,12 @@ def pytest_configure(config: pytest.Config) -> None:
     from pytest_chalk.plugin.activation import activate
 
     activate(config)
+
+
+@pytest.hookimpl(optionalhook=True, trylast=True)
+def pytest_configure_node(node: Any) -> None:  # noqa: ANN401 - xdist exports no type
+    """Give xdist's workers one session, so one budget, also where the controller has none."""
+    node.workerinput.setdefault(SESSION_KEY, shared_session_id(node.config))
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:

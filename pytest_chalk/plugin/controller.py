@@ -10,10 +10,11 @@ from pytest_chalk.errors import MachineError
 from pytest_chalk.plugin.header import render_plan
 from pytest_chalk.plugin.items import TaskItem
 from pytest_chalk.plugin.node_id import model_in
+from pytest_chalk.plugin.project import SESSION_KEY
 from pytest_chalk.plugin.replay import REPLAY_KEY, find_replay
 from pytest_chalk.plugin.report_data import ITEM_ATTRIBUTE, RUN_ATTRIBUTE, STEP_ATTRIBUTE
 from pytest_chalk.plugin.resuming import restore
-from pytest_chalk.plugin.state import SESSION_KEY, only_looks
+from pytest_chalk.plugin.state import only_looks
 from pytest_chalk.sandbox.own_process import interrupt_children
 from pytest_chalk.schemas.record import RunRecord
 

@@ -15,8 +15,11 @@ if TYPE_CHECKING:
 LOOKING = ("collectonly", "showfixtures", "show_fixtures_per_test")
 """Options of pytest that collect and run nothing."""
 
+SESSION_KEY = "chalk_session"
+"""In xdist's `workerinput`: the session id that the controller chose."""
 
 _SETTINGS = pytest.StashKey["DiscoverySettings"]()
+_SHARED_ID = pytest.StashKey[str]()
 
 
 def discovery_settings(config: pytest.Config) -> DiscoverySettings:
@@ -36,6 +39,15 @@ def _read_settings(config: pytest.Config) -> DiscoverySettings:
         return make_settings(config.rootpath, ini, os.environ)
     except RunOptionError as error:
         raise pytest.UsageError(str(error)) from None
+
+
+def shared_session_id(config: pytest.Config) -> str:
+    """Return an id for workers whose controller has no session of its own: the same each time."""
+    if _SHARED_ID not in config.stash:
+        from pytest_chalk.store.session_directory import new_session_id
+
+        config.stash[_SHARED_ID] = new_session_id()
+    return config.stash[_SHARED_ID]
 
 
 def has_tasks(settings: DiscoverySettings) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 from pytest_chalk.errors import RunOptionError
-from pytest_chalk.plugin.project import LOOKING
+from pytest_chalk.plugin.project import LOOKING, SESSION_KEY
 from pytest_chalk.plugin.rejudged import AbsentStudent
 from pytest_chalk.runner.students import BUILT_IN, check_student, is_model
 from pytest_chalk.store.running_file import RunningFile, Unwatched
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from pytest_chalk.plugin.resumed import Resumed
     from pytest_chalk.plugin.settings import SessionSettings
     from pytest_chalk.runner.students import Student
-
-SESSION_KEY = "chalk_session"
-"""In xdist's `workerinput`: the session id that the controller chose."""
 
 
 @dataclass

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import threading
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
@@ -16,7 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pytest_chalk.authoring.ports import Model
-    from pytest_chalk.models.cassette import Cassette, CassetteMode
+    from pytest_chalk.models.cassette import CassetteMode
+    from pytest_chalk.models.scorer_cassette import ScorerCassette
     from pytest_chalk.schemas.spending import Spent
 
 WRITE_EVERY_S = 1.0
@@ -40,10 +43,14 @@ class ScorerModels:
     pay: Callable[[Model], Model]
     cassette: CassetteMode | Literal["off"]
     cassette_dir: Path
-    _cassettes: dict[Path, Cassette] = field(default_factory=dict)
+    _cassettes: dict[Path, ScorerCassette] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def conversations(self, wanted: str, asker: str) -> Callable[[str], Model]:
         """Return what gives the model for one conversation by its label.
+
+        Rows of equal content have the same label: the second one's is numbered, and so on, anew
+        with each call of this.
 
         Args:
             wanted: The model's name.
@@ -58,8 +65,8 @@ class ScorerModels:
             paid = self.pay(model)
             return lambda _: paid
         cassette = self._cassette(f"{asker}-{model.name}")
-        played = model if cassette.replays else self.pay(model)
-        return lambda label: cassette.wrap(played, label)
+        asked = model if self.cassette == "replay" else self.pay(model)
+        return _Labels(cassette, asked).converse
 
     def flush(self) -> None:
         """Write recordings that are not written yet.
@@ -67,33 +74,62 @@ class ScorerModels:
         Raises:
             MachineError: The disk refuses.
         """
+        with self._lock:
+            cassettes = tuple(self._cassettes.values())
         try:
-            for cassette in tuple(self._cassettes.values()):
+            for cassette in cassettes:
                 cassette.flush()
         except OSError as error:
             message = f"recordings in {str(self.cassette_dir)!r} cannot be written: {error}. "
             raise MachineError(message + "Free the disk, or set chalk_cassette_dir.") from error
 
-    def _cassette(self, name: str) -> Cassette:
-        from pytest_chalk.models.cassette import Cassette  # noqa: PLC0415 - needs pydantic
+    def _cassette(self, name: str) -> ScorerCassette:
+        from pytest_chalk.models.scorer_cassette import ScorerCassette  # noqa: PLC0415 - pydantic
         from pytest_chalk.store.session_directory import file_name  # noqa: PLC0415 - as above
 
         path = self.cassette_dir / f"{file_name(name)}.json"
-        if path not in self._cassettes:
-            # One for the process, for each would write the whole file.
-            mode = cast("CassetteMode", self.cassette)
-            self._cassettes[path] = Cassette(
-                path, mode, secrets=secrets_of(os.environ), write_every_s=WRITE_EVERY_S
-            )
-        return self._cassettes[path]
+        with self._lock:  # runs are advanced by a thread each
+            if path not in self._cassettes:
+                # One for the process, for each would write the whole file.
+                mode = cast("CassetteMode", self.cassette)
+                self._cassettes[path] = ScorerCassette(
+                    path, mode, secrets=secrets_of(os.environ), write_every_s=WRITE_EVERY_S
+                )
+            return self._cassettes[path]
+
+
+class _Labels:
+    """Numbers the repeats of a label. Threads share it."""
+
+    def __init__(self, cassette: ScorerCassette, model: Model) -> None:
+        self._cassette, self._model = cassette, model
+        self._seen: Counter[str] = Counter()
+        self._lock = threading.Lock()
+
+    def converse(self, label: str) -> Model:
+        with self._lock:
+            self._seen[label] += 1
+            number = self._seen[label]
+        return self._cassette.wrap(self._model, label if number == 1 else f"{label} #{number}")
 
 
 _CHOSEN: list[ScorerModels] = []
+_LENDERS: list[Callable[[], ScorerModels]] = []
+_CHOICE = threading.RLock()
 
 
 def use_scorer_models(models: ScorerModels | None) -> None:
     """Ask through `models` from now on in this process; None for what the project says."""
-    _CHOSEN[:] = [] if models is None else [models]
+    with _CHOICE:
+        _CHOSEN[:] = [] if models is None else [models]
+        _LENDERS.clear()
+
+
+def lend_scorer_models(lend: Callable[[], ScorerModels]) -> None:
+    """Have `lend` called when the first scorer of this process is to ask a model."""
+    with _CHOICE:
+        _CHOSEN.clear()
+        _LENDERS[:] = [lend]
 
 
 def flush_recordings() -> None:
@@ -102,19 +138,22 @@ def flush_recordings() -> None:
     Raises:
         MachineError: The disk refuses.
     """
-    for models in _CHOSEN:
+    with _CHOICE:
+        chosen = tuple(_CHOSEN)
+    for models in chosen:
         models.flush()
 
 
 def scorer_models() -> ScorerModels:
-    """Return the chosen ones, else those that environment and ini file say.
+    """Return the chosen ones, else those that are lent, or that environment and ini file say.
 
     Raises:
         RunOptionError: A setting cannot be used.
     """
-    if not _CHOSEN:
-        _CHOSEN.append(_projects_models())
-    return _CHOSEN[0]
+    with _CHOICE:
+        if not _CHOSEN:
+            _CHOSEN.append(_LENDERS[0]() if _LENDERS else _projects_models())
+        return _CHOSEN[0]
 
 
 def _projects_models() -> ScorerModels:

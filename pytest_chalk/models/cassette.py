@@ -63,7 +63,7 @@ class Cassette:
         if self.mode == "replay" and not exists:
             raise CassetteMissError(self.path, "there is no such recording")
         self.replays = self.mode == "replay" or (self.mode == "auto" and exists)
-        self._entries: list[dict[str, Any]] = self._read() if self.replays else []
+        self._keep(self._read() if self._is_loaded(exists=exists) else [])
         self._adding = threading.Lock()
         self._written_s, self._is_written = -math.inf, True
 
@@ -71,14 +71,18 @@ class Cassette:
         """Return a model that answers from this cassette, or asks `model` and records."""
         return _CassetteModel(self, model, border)
 
+    def plays(self, border: str) -> bool:  # noqa: ARG002 - some tell borders apart
+        """Tell whether a conversation is played back; else it is had, and recorded."""
+        return self.replays
+
     def find(self, border: str, turn: int) -> dict[str, Any] | None:
         """Return the entry of a turn, counted from 0 within its border."""
-        entries = [entry for entry in self._entries if entry["border"] == border]
+        entries = self._by_border.get(border, ())
         return entries[turn] if turn < len(entries) else None
 
     def conversation(self, border: str, turn: int) -> list[Any]:
         """Return all messages that the recorded request of that turn held."""
-        entries = [entry for entry in self._entries if entry["border"] == border]
+        entries = self._by_border.get(border, [])
         return [message for entry in entries[: turn + 1] for message in entry["added"]]
 
     def add(self, entry: dict[str, Any]) -> None:
@@ -86,10 +90,23 @@ class Cassette:
         with self._adding:
             # The student's turns, then the judges' by step and criterion: the same file each time,
             # whichever reply was the first.
-            bisect.insort(self._entries, self.normalised(entry), key=_place)
+            self._insert(self.normalised(entry))
             self._is_written = False
             if time.monotonic() - self._written_s >= self.write_every_s:
                 self._write()
+
+    def _is_loaded(self, *, exists: bool) -> bool:  # noqa: ARG002 - some read what they add to
+        return self.replays
+
+    def _keep(self, entries: list[dict[str, Any]]) -> None:
+        self._entries = entries
+        self._by_border: dict[str, list[dict[str, Any]]] = {}
+        for entry in entries:
+            self._by_border.setdefault(entry["border"], []).append(entry)
+
+    def _insert(self, entry: dict[str, Any]) -> None:
+        bisect.insort(self._entries, entry, key=place_of)
+        bisect.insort(self._by_border.setdefault(entry["border"], []), entry, key=place_of)
 
     def flush(self) -> None:
         """Write what was added and not written yet."""
@@ -148,6 +165,7 @@ class _CassetteModel:
         # Not more than the recorded model: on replay its commands run again.
         self.trusted = bool(getattr(model, "trusted", False))
         self._cassette, self._model, self._border = cassette, model, border
+        self._plays = cassette.plays(border)
         self._turn = 0
         self._told = 0
 
@@ -162,7 +180,7 @@ class _CassetteModel:
         self._turn += 1
         added = _as_json(request.messages[self._told :])
         self._told = len(request.messages)
-        if cassette.replays:
+        if self._plays:
             return self._replay(turn, request)
         reply = self._model.reply(request)
         cassette.add(
@@ -216,7 +234,7 @@ def _cache_tokens(reply: ModelReply) -> dict[str, int]:
     return {name: count for name, count in counts.items() if count is not None}
 
 
-def _place(entry: Mapping[str, Any]) -> tuple[bool, list[int], str, int]:
+def place_of(entry: Mapping[str, Any]) -> tuple[bool, list[int], str, int]:
     """Return where a turn stands in the file: the numbers in its border count as numbers."""
     border = str(entry["border"])
     numbers = [int(number) for number in re.findall(r"\d+", border)]

@@ -6,9 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_chalk.errors import RunOptionError
 from pytest_chalk.evaluations import DatasetClient, DatasetRevisionRef, Evaluation, EvaluationSuite
 from pytest_chalk.evaluations.place import use_store
 from pytest_chalk.evaluations.run_scores import MeanScore, worst_rows
+from pytest_chalk.evaluations.scorer_models import (
+    ScorerModels,
+    lend_scorer_models,
+    use_scorer_models,
+)
 from pytest_chalk.plugin.option_reader import OptionReader
 from pytest_chalk.reports.clean import clean, clean_text
 from pytest_chalk.reports.evaluation_table import render_worst_rows
@@ -53,10 +59,9 @@ def evaluate_within_test(
     config = request.config
     if not config.pluginmanager.has_plugin(_NAME):
         use_store(OptionReader(config).path("session-dir") or config.rootpath / ".chalk")
+        lend_scorer_models(lambda: _session_models(config))
         config.pluginmanager.register(EvaluationReports(), _NAME)
     dataset, task, scorers = parts
-    if any(getattr(scorer, "model", None) is not None for scorer in scorers):
-        _lend_models(config)
     is_ref = isinstance(dataset, DatasetRevisionRef) or hasattr(dataset, "revision_id")
     evaluation = Evaluation.create(
         name,
@@ -71,25 +76,35 @@ def evaluate_within_test(
     return run
 
 
-def _lend_models(config: pytest.Config) -> None:
-    """Let scorers ask models as judges do: by the session's options, and out of its budget."""
-    from pytest_chalk.evaluations.scorer_models import ScorerModels, use_scorer_models
+def _session_models(config: pytest.Config) -> ScorerModels:
+    """Return what scorers ask as judges do: by the session's options, and out of its budget.
+
+    Raises:
+        RunOptionError: An option cannot be used.
+    """
     from pytest_chalk.plugin.activation import activate
     from pytest_chalk.plugin.budget import metered
 
-    state = activate(config)
+    try:
+        state = activate(config)
+    except pytest.UsageError as error:  # too late to end the session, and in a thread of a run
+        where, fix = "scorers.llm(model=...)", "Correct the option"
+        raise RunOptionError(where, f"the session cannot ask: {error}", fix=fix) from error
     settings = state.settings
-    models = ScorerModels(
+    return ScorerModels(
         find=lambda name: state.judge(name, "scorers.llm(model=...)"),
         pay=lambda model: metered(model, settings, state.purse),
         cassette=settings.cassette,
         cassette_dir=settings.cassette_dir or config.rootpath / "cassettes",
     )
-    use_scorer_models(models)
 
 
 class EvaluationReports:
     """Registered with the first evaluation of a process."""
+
+    def pytest_unconfigure(self) -> None:
+        """Take back what was lent: in this process another session may follow."""
+        use_scorer_models(None)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import threading
+import time
 
 import pytest
 from evaluations.conftest import shout
@@ -13,6 +14,7 @@ from pytest_chalk.authoring.ports import ModelReply
 from pytest_chalk.errors import MachineError, ProviderError, RunOptionError
 from pytest_chalk.evaluations import DatasetClient, Evaluation, EvaluationRun, scorers
 from pytest_chalk.evaluations.scorer_models import ScorerModels, use_scorer_models
+from pytest_chalk.models import scorer_cassette
 from pytest_chalk.models.metered import MeteredModel
 from pytest_chalk.models.pricing import Price
 from pytest_chalk.reports.evaluation_table import render_evaluation_table
@@ -209,6 +211,61 @@ def test_a_recording_answers_in_place_of_the_model_in_whatever_order_rows_are(
     assert column(run, "judged_value") == [1.0, 1.0, 0.0, 0.0]
     assert told(run)[3]["reason"] == "no"
     assert json.loads(path.read_text())["turns"][0]["border"].startswith("scorer ")
+
+
+def test_rows_of_equal_content_are_told_what_each_was_told_when_recorded(models):
+    rows = DatasetClient().upload("d", [{"question": "one"}] * 3)
+    models.cassette = "record"
+    recorded = run_with(Grader({"ONE": ["NO", "?", "YES", "YES"]}), rows)
+    models.cassette = "replay"
+    models._cassettes.clear()
+    more = DatasetClient().upload("d", [{"question": "one"}] * 4)
+
+    replayed = run_with(Grader({"ONE": AssertionError("asked")}), rows)
+    again = run_with(Grader({"ONE": AssertionError("asked")}), more)
+
+    assert sorted(column(recorded, "judged_value")) == [0.0, 1.0, 1.0]
+    assert sorted(column(replayed, "judged_value")) == [0.0, 1.0, 1.0]
+    assert None not in column(again, "judged_value")
+
+
+def test_a_run_that_goes_on_in_another_process_adds_to_what_was_recorded(dataset, models):
+    models.cassette = "auto"
+    first = DatasetClient().upload("first", [{"question": "one"}, {"question": "two"}])
+    run_with(Grader({"ONE": "NO"}), first)
+    models._cassettes.clear()  # as in another process
+    grader = Grader()
+
+    run_with(grader, dataset)
+
+    assert sorted(grader.shown) == ["FOUR", "THREE"]
+    models.cassette = "replay"
+    models._cassettes.clear()
+    assert column(run_with(Grader(), dataset), "judged_value") == [0.0, 1.0, 1.0, 1.0]
+
+
+def test_threads_that_ask_at_once_have_one_recording(models, monkeypatch):
+    made = []
+
+    class Slow(scorer_cassette.ScorerCassette):
+        def __post_init__(self):
+            super().__post_init__()
+            made.append(self)
+            time.sleep(0.05)
+
+    monkeypatch.setattr(scorer_cassette, "ScorerCassette", Slow)
+    models.cassette = "record"
+    wanted = scorers.llm(CRITERION, model=Grader(), name="judged")
+    asking = [
+        threading.Thread(target=models.conversations, args=(wanted.params["model"], "a"))
+        for _ in range(4)
+    ]
+    for thread in asking:
+        thread.start()
+    for thread in asking:
+        thread.join()
+
+    assert len(made) == 1
 
 
 def test_a_recording_that_cannot_be_written_is_the_machines_fault(dataset, models):

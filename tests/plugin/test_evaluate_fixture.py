@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from plugin.conftest import Project
 
 TEST = """
@@ -183,3 +184,83 @@ def test_a_paid_model_named_in_a_test_is_not_asked(project: Project):
 
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["E*scorers.llm(model=...): 'openai/gpt-5' costs money*"])
+
+
+LATER = """
+from pytest_chalk.evaluations import scorers
+
+def test_politeness_by_a_rescore(chalk_evaluate):
+    rows = [{"asked": "a"}, {"asked": "b, please"}]
+    plain = [scorers.json_valid()]
+    task = lambda asked: asked
+    run = chalk_evaluate("p", dataset=rows, task=task, scorers=plain, concurrency=1)
+    polite = scorers.llm("It is polite.", model="acme/grader", name="polite")
+    assert run.rescore(scorers=[polite]).wait(timeout=30).mean("polite") == 0.5
+"""
+
+
+def test_a_rescore_in_a_test_asks_models_of_the_session_by_its_cassette(project: Project):
+    project.file("test_later.py", LATER)
+    project.file("conftest.py", GRADER.format(answers=True))
+
+    recorded = project.run_apart("test_later.py", "--chalk-cassette=record")
+    project.file("conftest.py", GRADER.format(answers=False))
+    replayed = project.run_apart("test_later.py", "--chalk-cassette=replay")
+
+    recorded.assert_outcomes(passed=1)
+    replayed.assert_outcomes(passed=1)
+
+
+def test_a_rescore_in_a_test_is_paid_from_the_sessions_budget(project: Project):
+    project.file("test_later.py", LATER)
+    project.file("conftest.py", GRADER.format(answers=True))
+
+    result = project.run_apart("test_later.py", "--chalk-token-limit=1")
+
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["E*rows failed and have no score*BudgetSpent*"])
+
+
+TWICE = """
+from pytest_chalk.evaluations import scorers
+
+def judge(chalk_evaluate, rows):
+    wanted = [scorers.llm("It is polite.", model="acme/grader", name="polite")]
+    run = chalk_evaluate("p", dataset=rows, task=lambda asked: asked, scorers=wanted)
+    return run.mean("polite")
+
+def test_first(chalk_evaluate):
+    assert judge(chalk_evaluate, [{"asked": "a"}, {"asked": "b, please"}]) == 0.5
+
+def test_second(chalk_evaluate):
+    assert judge(chalk_evaluate, [{"asked": "c, please"}, {"asked": "a"}]) == 0.5
+"""
+
+
+@pytest.mark.parametrize("mode", ["record", "auto"])
+def test_two_evaluations_of_one_name_share_a_recording(project: Project, mode: str):
+    project.file("test_twice.py", TWICE)
+    project.file("conftest.py", GRADER.format(answers=True))
+
+    recorded = project.run_apart("test_twice.py", f"--chalk-cassette={mode}")
+    project.file("conftest.py", GRADER.format(answers=False))
+    replayed = project.run_apart("test_twice.py", "--chalk-cassette=replay")
+
+    recorded.assert_outcomes(passed=2)
+    replayed.assert_outcomes(passed=2)
+
+
+def test_workers_record_into_one_file_and_pay_out_of_one_purse(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("CHALK_CASSETTE", "record")  # no flag: the controller has no session
+    project.file("test_twice.py", TWICE)
+    project.file("conftest.py", GRADER.format(answers=True))
+
+    recorded = project.run_apart("test_twice.py", "-n2", "--dist=each")
+
+    recorded.assert_outcomes(passed=4)
+    assert len(list((project.path / ".chalk" / "sessions").iterdir())) == 1
+    monkeypatch.setenv("CHALK_CASSETTE", "replay")
+    project.file("conftest.py", GRADER.format(answers=False))
+    project.run_apart("test_twice.py").assert_outcomes(passed=2)

@@ -126,7 +126,8 @@ class SessionAccount:
 
     def _write_unmeasured(self) -> None:
         """Write down what has no verdict when the session ends."""
-        for record in self.ledger.close(INTERRUPTED):
+        for unsigned in self.ledger.close(INTERRUPTED):
+            record = self.ledger[unsigned.nodeid].run = signposted(unsigned, self.state)
             with suppress(MachineError):  # in `broken`, which fails the session
                 self._write(record, record.nodeid)
 

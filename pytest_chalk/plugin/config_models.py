@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pytest_chalk.errors import RunOptionError
+from pytest_chalk.runner.students import BUILT_IN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -42,10 +43,17 @@ class ConfigModels:
         """Return whose keys they are, where these are the session's students.
 
         Raises:
-            RunOptionError: There is a key, and students of several providers who might have it.
+            RunOptionError: There is a key, and students of several providers who might have it, or
+                of none. That nobody but `oracle` works today is no mistake in the file.
         """
-        providers = {_provider(name) for name in ([self.student] if self.student else students)}
-        providers.discard("")
+        names = {self.student} if self.student else {*students} - {*BUILT_IN}
+        providers = {_provider(name) for name in names} - {""}
+        if self.student_key is not None and names and not providers:
+            raise RunOptionError(
+                self.where,
+                "has a model_api_key and no model of a provider",
+                fix="Name there as `model` the one whose key it is, as openai/gpt-5",
+            )
         if self.student_key is not None and len(providers) > 1:
             raise RunOptionError(
                 self.where,
@@ -79,21 +87,28 @@ def read_config_models(found: Mapping[str, object], where: str, rank: int) -> Co
     """Return what the fields of a config file say.
 
     Raises:
-        RunOptionError: A key stands in the file itself, or a name is no text. The message does not
-            show the key.
+        RunOptionError: A key stands in the file itself, a name is no text, or there is a judges'
+            key without their model. The message does not show the key.
     """
     judge, student = found.get("rubric_judge_model"), found.get("model")
     if judge is not None and not (isinstance(judge, str) and judge.strip()):
         raise RunOptionError(
             where, f"rubric_judge_model is {judge!r:.100}", fix="Name a model, as openai/gpt-5"
         )
+    key, judge_key = (_key(found, f"{whose}_api_key", where) for whose in ("model", "rubric_judge"))
+    if judge_key is not None and judge is None:
+        raise RunOptionError(
+            where,
+            "has a rubric_judge_api_key and no rubric_judge_model",
+            fix="Name the model whose key it is",
+        )
     return ConfigModels(
         where,
         rank,
         student if isinstance(student, str) else "",
-        _key(found, "model_api_key", where),
+        key,
         judge,
-        _key(found, "rubric_judge_api_key", where),
+        judge_key,
     )
 
 

@@ -45,7 +45,7 @@ def register_in_controller(
     register(OrdinaryTests(config, account), "chalk-ordinary-tests")
     register_live(config, account)
     register(DealingController(account.state, is_task_nodeid), "chalk-dealing")
-    if account.state.settings.results.estimate:
+    if account.state.settings.results.estimate and config.getoption("collectonly"):
         register(Estimate(account.state), "chalk-estimate")
     rejudged = account.state.rejudged
     if rejudged is not None:

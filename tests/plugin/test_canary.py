@@ -239,6 +239,48 @@ def test_a_key_that_may_be_of_several_providers_is_a_usage_error(asking: Project
     result.stderr.fnmatch_lines(["*model_api_key, and the models are of anthropic, openai*"])
 
 
+@pytest.mark.parametrize(
+    ("fields", "students", "problem"),
+    [
+        (
+            {"rubric_judge_api_key": "$TEAM_THING"},
+            ["--chalk-judge-model=openai/m"],
+            "rubric_judge_api_key and no rubric_judge_model. Name the model whose key it is",
+        ),
+        (
+            {"model": "oracle", "model_api_key": "$TEAM_THING"},
+            ["--chalk-model=openai/m"],
+            "model_api_key and no model of a provider",
+        ),
+        (
+            {"model_api_key": "$TEAM_THING"},
+            ["--chalk-model=mine", "--chalk-model=oracle"],
+            "model_api_key and no model of a provider",
+        ),
+    ],
+)
+def test_a_key_that_belongs_to_no_model_is_a_usage_error(
+    asking: Project, fields: dict[str, str], students: list[str], problem: str
+):
+    configured(asking, **fields)
+
+    result = asking.run("--chalk-config=run.json", *students)
+
+    assert result.ret == 4
+    result.stderr.fnmatch_lines([f"*--chalk-config=run.json*has a {problem}*"])
+
+
+@pytest.mark.parametrize("students", [[], ["--chalk-model=oracle", "--chalk-model=noop"]])
+def test_a_key_in_the_file_keeps_nobody_from_students_who_need_none(
+    asking: Project, students: list[str]
+):
+    configured(asking, model_api_key="$TEAM_THING")
+
+    result = asking.run("--collect-only", "--chalk-config=run.json", *students)
+
+    assert result.ret == 0
+
+
 def test_a_variable_of_a_config_file_that_is_not_set_is_named(
     asking: Project, monkeypatch: pytest.MonkeyPatch
 ):

@@ -125,6 +125,47 @@ def test_an_estimate_is_printed_and_nothing_runs(known: Project):
     assert len(list((known.path / "kept/sessions").iterdir())) == 1
 
 
+@pytest.mark.parametrize(
+    ("options", "with_workers"),
+    [
+        (["-n4", "--maxprocesses=2"], ", at best 1m00s with -n 2"),
+        (["--dist=load", "--tx=2*popen", "--tx=popen"], ", at best 1m00s with -n 3"),
+        (["--tx=2*popen"], ""),
+        (["-n0"], ""),
+    ],
+)
+def test_an_estimate_is_for_as_many_workers_as_there_would_be(
+    known: Project, options: list[str], with_workers: str
+):
+    asked = ("--collect-only", "--chalk-estimate", "--chalk-session-dir=kept")
+
+    result = known.run(*asked, *options)
+
+    assert f"time: 1m33s one after another{with_workers}" in result.stdout.lines
+
+
+@pytest.mark.parametrize("option", ["--chalk-validate", "--chalk-rejudge"])
+def test_there_is_no_estimate_of_what_no_student_does(known: Project, option: str):
+    asked = ("--collect-only", "--chalk-estimate", "--chalk-session-dir=kept")
+
+    result = known.run(*asked, option)
+
+    assert result.ret == 4
+    assert f"and with {option} they do nothing. Leave out one" in result.stderr.str()
+
+
+@pytest.mark.parametrize("option", ["--fixtures", "--fixtures-per-test"])
+def test_who_looks_at_fixtures_has_no_estimate_and_no_complaint(
+    known: Project, monkeypatch: pytest.MonkeyPatch, option: str
+):
+    monkeypatch.setenv("CHALK_ESTIMATE", "1")
+
+    result = known.run(option, "--chalk-session-dir=kept")
+
+    assert result.ret == 0
+    assert "chalk estimate" not in result.stdout.str()
+
+
 def test_an_estimate_of_a_session_that_runs_is_a_usage_error(project: Project):
     project.task("one", 'One = task("one", step("a", Score(1)))')
 

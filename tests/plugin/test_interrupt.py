@@ -68,6 +68,26 @@ def test_an_interrupt_ends_all_within_5_s_and_writes_the_reports(
     assert (project.path / "post_hook.txt").read_text() == "ran"
 
 
+def test_what_an_interrupt_kept_from_beginning_says_how_to_run_it(project: Project):
+    project.task(
+        "one",
+        """
+        def interrupt():
+            raise KeyboardInterrupt
+
+        One = task("one", step("stops", Does(interrupt)))
+        Two = task("two", step("quick", Score(1)))
+        """,
+    )
+
+    result = project.run_apart()
+
+    assert result.ret == 2
+    two = project.runs()["two"]
+    assert (two["outcome"], two["read_with"]) == ("not_run", "")
+    assert two["run_again_with"].startswith("pytest 'tasks/one/__init__.py::Two[oracle]'")
+
+
 def test_a_killed_pytest_takes_its_student_along(project: Project):
     project.task("one", SLOW)
     command = [sys.executable, "-m", "pytest", *ALWAYS]

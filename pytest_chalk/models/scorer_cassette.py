@@ -6,6 +6,7 @@ added to, label by label, and never begun anew.
 
 from __future__ import annotations
 
+import bisect
 import fcntl
 import os
 from contextlib import contextmanager
@@ -57,7 +58,7 @@ class ScorerCassette(Cassette):
     @override
     def _read(self) -> list[dict[str, Any]]:
         try:
-            return super()._read()
+            return sorted(super()._read(), key=place_of)
         except CassetteMissError:
             if self.mode == "record":
                 return []  # what cannot be read is recorded anew
@@ -67,7 +68,9 @@ class ScorerCassette(Cassette):
     def _insert(self, entry: dict[str, Any]) -> None:
         border = entry["border"]
         if not entry["turn"] and border in self._by_border:
-            self._keep([other for other in self._entries if other["border"] != border])
+            replaced = self._by_border.pop(border)  # neighbours, for turns are sorted by border
+            start = bisect.bisect_left(self._entries, place_of(replaced[0]), key=place_of)
+            del self._entries[start : start + len(replaced)]
         self._own.add(border)
         super()._insert(entry)
 
@@ -75,7 +78,7 @@ class ScorerCassette(Cassette):
     def _write(self) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with _locked(self.path.parent):
-            if _state(self.path) != self._seen:
+            if _state(self.path) not in (None, self._seen):
                 theirs = [e for e in self._read() if e["border"] not in self._own]
                 ours = [e for e in self._entries if e["border"] in self._own]
                 self._keep(sorted(theirs + ours, key=place_of))

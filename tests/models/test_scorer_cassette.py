@@ -50,6 +50,37 @@ def test_record_replaces_the_labels_it_asks_and_keeps_the_others(path):
     assert len(json.loads(path.read_text())["turns"]) == 2
 
 
+def test_labels_that_are_recorded_anew_leave_their_neighbours(path):
+    labels = [f"scorer {number:x}" for number in range(7, 40)]
+    turned = labels[::-1]
+    first = ScorerCassette(path, "record")
+    for label in labels:
+        ask(first, label, f"old {label}")
+    found = json.loads(path.read_text())
+    path.write_text(json.dumps({**found, "turns": found["turns"][::-1]}))  # in whatever order
+
+    second = ScorerCassette(path, "record")
+    for label in turned[::2]:
+        ask(second, label, f"new {label}")
+
+    replay = ScorerCassette(path, "replay")
+    fresh = set(turned[::2])
+    for label in labels:
+        said = f"{'new' if label in fresh else 'old'} {label}"
+        assert ask(replay, label) == (said, False)
+
+
+def test_a_file_that_is_removed_meanwhile_is_written_anew(path):
+    cassette = ScorerCassette(path, "record")
+    ask(cassette, "a", "first")
+    path.unlink()
+
+    ask(cassette, "b", "second")
+
+    replay = ScorerCassette(path, "replay")
+    assert [ask(replay, label)[0] for label in ("a", "b")] == ["first", "second"]
+
+
 def test_auto_plays_what_it_knows_and_asks_and_adds_the_rest(path):
     ask(ScorerCassette(path, "record"), "a", "old a")
 

@@ -129,7 +129,7 @@ def test_a_background_process_that_writes_for_ever_does_not_delay(bash: Bash):
 
     bash("yes & echo done")
 
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 10
     assert bash("kill %1 2>/dev/null; echo next").text.endswith("next")
 
 
@@ -244,7 +244,8 @@ def test_a_kill_for_too_much_memory_between_two_calls_is_told_with_the_next(bash
     while not box.reaped and time.monotonic() < end:
         box.launch(Command(("sleep", "0.05"))).wait(5)
 
-    text = bash("echo again").text
+    texts = [bash("echo again").text for _ in range(3)]
 
-    assert text.startswith("again\n")
-    assert "killed: too much memory" in text
+    # The next call may come while they are still being killed, and then ends with them.
+    assert "killed: too much memory" in texts[0]
+    assert texts[-1] == "again"

@@ -16,7 +16,7 @@ from pytest_chalk.reports.failure_text import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from pytest_chalk.schemas.frozen import Outcome
     from pytest_chalk.schemas.record import LeftOut, RunRecord, StepRecord
@@ -113,17 +113,23 @@ def _testcases(suite: ET.Element) -> _Written:
     return written
 
 
+def new_testcase(
+    nodeid: str, duration_s: float, properties: Iterable[tuple[str, str]]
+) -> ET.Element:
+    """Return a testcase without a verdict, as pytest writes one; texts are fit for XML."""
+    classname, name = address(nodeid)
+    attributes = {"classname": classname, "name": name, "time": f"{duration_s:.3f}"}
+    element = ET.Element("testcase", attributes)
+    listed = [ET.Element("property", name=key, value=value) for key, value in properties]
+    if listed:
+        ET.SubElement(element, "properties").extend(listed)
+    return element
+
+
 def missing_testcase(case: JunitCase) -> ET.Element:
     """Return what pytest itself writes about an item, apart from a verdict on its run."""
-    classname, name = address(case.nodeid)
-    attributes = {"classname": classname, "name": name, "time": f"{case.duration_s:.3f}"}
-    element = ET.Element("testcase", attributes)
-    if case.properties:
-        properties = ET.SubElement(element, "properties")
-        for key, value in case.properties:
-            ET.SubElement(
-                properties, "property", name=clean_text(key), value=clean_text(str(value))
-            )
+    cleaned = [(clean_text(key), clean_text(str(value))) for key, value in case.properties]
+    element = new_testcase(case.nodeid, case.duration_s, cleaned)
     if case.run is None and case.left_out is not None and case.left_out.kind:
         left_out = case.left_out
         message = clean_text(left_out.reason)

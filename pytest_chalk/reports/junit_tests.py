@@ -6,7 +6,7 @@ import re
 import xml.etree.ElementTree as ET
 from typing import TYPE_CHECKING
 
-from pytest_chalk.reports.junit import address, missing_testcase
+from pytest_chalk.reports.junit import missing_testcase, new_testcase
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,13 +42,7 @@ def lay_out(cases: Sequence[JunitCase], tests: Sequence[OrdinaryTest]) -> list[E
 
 
 def _testcase(test: OrdinaryTest) -> ET.Element:
-    classname, name = address(test.nodeid)
-    attributes = {"classname": classname, "name": name, "time": f"{test.duration_s:.3f}"}
-    element = ET.Element("testcase", attributes)
-    if test.properties:
-        properties = ET.SubElement(element, "properties")
-        for key, value in test.properties:
-            ET.SubElement(properties, "property", name=key, value=value)
+    element = new_testcase(test.nodeid, test.duration_s, test.properties)
     for verdict in test.verdicts:
         kind = {"type": verdict.kind} if verdict.kind else {}
         child = ET.SubElement(element, verdict.tag, {**kind, "message": verdict.message})
